@@ -1,0 +1,71 @@
+# Two commands do everything: `make demo` and `make test`. Both set up .venv first.
+
+PYTHON ?= python3
+WORKERS ?= 2
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install -qq --no-input --disable-pip-version-check --constraint constraints.txt
+# One BLAS thread for each test worker, or they fight for the cores.
+ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test lint format types imports unit bench docs constraints clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+demo: $(VENV)/.core ## the paper's comparison, on data that scikit-learn ships
+	@$(BIN)/python -m dropstep.demo
+
+test: lint types imports unit ## everything that must hold: lint, types, import rules, tests
+
+lint: $(VENV)/.dev ## style, by ruff
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+format: $(VENV)/.dev ## let ruff fix what it can
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+types: $(VENV)/.dev ## static types, by mypy
+	$(BIN)/mypy
+
+imports: $(VENV)/.dev ## imports point one way, by import-linter
+	$(BIN)/lint-imports
+
+unit: $(VENV)/.dev ## tests and doctests, with coverage
+	$(ONE_THREAD) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --cov --cov-report=term:skip-covered
+
+bench: $(VENV)/.bench ## workloads and rivals
+	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/.docs ## the site, in docs/_build/html
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+constraints: ## renew constraints.txt: the newest of everything, by name and version
+	rm -rf $(VENV)-fresh
+	$(PYTHON) -m venv $(VENV)-fresh
+	$(VENV)-fresh/bin/python -m pip install -qq --no-input hatchling -e '.[dev,bench,docs]'
+	$(VENV)-fresh/bin/python -m pip freeze --exclude-editable | grep -E '^[A-Za-z0-9._-]+==[^ ]+$$' | LC_ALL=C sort -f -t= -k1,1 > constraints.txt
+	rm -rf $(VENV)-fresh
+
+clean: ## remove the environment and everything that was built
+	rm -rf $(VENV) $(VENV)-fresh build dist docs/_build htmlcov .coverage .coverage.* .hypothesis
+	rm -rf .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The environment: the library alone, then what each task adds. The build backend is installed first, so that
+# it is pinned as well.
+$(VENV)/.core: pyproject.toml constraints.txt
+	@echo "setting up $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(INSTALL) hatchling
+	@$(INSTALL) --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev $(VENV)/.bench $(VENV)/.docs: $(VENV)/.%: $(VENV)/.core
+	@echo "adding the tools of '$*' to $(VENV)"
+	@$(INSTALL) --no-build-isolation -e '.[$*]'
+	@touch $@

@@ -1,0 +1,362 @@
+"""Criteria: a score of the matrix M of a problem, the size of the selection and the number of rows.
+
+A criterion is one small class. It says what it reads of M (the trace, the log determinant, or M itself), which
+way is better, and its formula. The gains of all possible moves follow from that.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, special
+
+from dropstep.problem import Problem
+from dropstep.projection import Change, Projection
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A score of a selection.
+
+    Subclasses define `score(read, size, problem)`, where `read` is what `of` and `after` return for the matrix
+    M, for one selection or for many at once.
+    """
+
+    name: ClassVar[str]
+    kind: ClassVar[Literal["linear", "discriminant"]]
+    better: ClassVar[int] = -1  # -1: less is better, +1: more is better
+    penalised: ClassVar[bool] = False  # whether the score itself charges for size
+
+    def resolve(self, problem: Problem, candidates: NDArray[np.intp]) -> Criterion:
+        """The criterion with the parameters it takes from the problem filled in."""
+        return self
+
+    def score(self, read: Any, size: Any, problem: Problem) -> Any:
+        raise NotImplementedError
+
+    def of(self, M: Floats, problem: Problem) -> Any:
+        """What the score reads of M."""
+        raise NotImplementedError
+
+    def after(self, M: Floats, change: Change, sign: int, problem: Problem) -> Any:
+        """What it reads of M + sign v v', for each unit of a change."""
+        raise NotImplementedError
+
+    def value(self, M: Floats, size: float, problem: Problem) -> float:
+        return float(self.score(self.of(M, problem), size, problem))
+
+    def gains(self, M: Floats, change: Change, size: float, problem: Problem) -> Floats:
+        """By how much each addition would improve the score; 0 for units that add no direction."""
+        now = self.score(self.of(M, problem), size, problem)
+        then = self.score(self.after(M, change, problem.sign, problem), size + change.rank, problem)
+        return np.where(change.rank > 0, self.better * (then - now), 0.0)
+
+    def losses(self, M: Floats, change: Change, size: float, problem: Problem) -> Floats:
+        """By how much each removal would worsen the score."""
+        now = self.score(self.of(M, problem), size, problem)
+        then = self.score(self.after(M, change, -problem.sign, problem), size - change.rank, problem)
+        return np.asarray(self.better * (now - then))
+
+
+class OfTrace(Criterion):
+    """A criterion that reads the trace of M."""
+
+    def of(self, M: Floats, problem: Problem) -> float:
+        return max(float(np.trace(M)), 0.0)
+
+    def after(self, M: Floats, change: Change, sign: int, problem: Problem) -> Floats:
+        v = change.vectors
+        return np.asarray(np.maximum(np.trace(M) + sign * np.einsum("umt,umt->u", v, v), 0.0))
+
+
+class OfDeterminant(Criterion):
+    """A criterion that reads the log determinant of M."""
+
+    def of(self, M: Floats, problem: Problem) -> float:
+        return float(np.linalg.slogdet(positive(M, problem))[1])
+
+    def after(self, M: Floats, change: Change, sign: int, problem: Problem) -> Floats:
+        return self.of(M, problem) + log_ratio(positive(M, problem), change, sign)
+
+
+class OfMatrix(Criterion):
+    """A criterion that reads M itself."""
+
+    def of(self, M: Floats, problem: Problem) -> Floats:
+        return M
+
+    def after(self, M: Floats, change: Change, sign: int, problem: Problem) -> Floats:
+        v = change.vectors
+        return np.asarray(M + sign * np.einsum("umt,ums->uts", v, v))
+
+
+def positive(M: Floats, problem: Problem) -> Floats:
+    """M, raised to rounding where a regression leaves less: an exact fit has a score, if one without meaning."""
+    if problem.sign > 0:
+        return M
+    base = np.diagonal(problem.base)
+    shares = M / np.sqrt(np.outer(base, base))
+    least = float(shares[0, 0] if len(base) == 1 else np.linalg.eigvalsh(shares)[0])
+    return M if least >= problem.exact_fit else M + np.diag((problem.exact_fit - least) * base)
+
+
+def log_ratio(M: Floats, change: Change, sign: int) -> Floats:
+    """log det(M + sign v v') - log det(M), for each unit: log det(I + sign v' inv(M) v)."""
+    v = change.vectors
+    units, m, q = v.shape
+    if q == 1:
+        inner = np.einsum("umt,umt->u", v, v) / M[0, 0]
+        return _log1p(sign * inner)
+    half = linalg.solve_triangular(_root(M), v.reshape(units * m, q).T, lower=True).T.reshape(units, m, q)
+    if m == 1:
+        return _log1p(sign * np.einsum("umt,umt->u", half, half))
+    inner = np.eye(m) + sign * np.einsum("umt,ult->uml", half, half)
+    signs, logs = np.linalg.slogdet(inner)
+    return np.where(signs > 0, logs, -np.inf)
+
+
+def _root(M: Floats) -> Floats:
+    scale = np.sqrt(np.diagonal(M))
+    return scale[:, None] * np.linalg.cholesky(M / np.outer(scale, scale))
+
+
+def _log1p(x: Floats) -> Floats:
+    with np.errstate(divide="ignore"):
+        return np.log1p(np.maximum(x, -1.0))
+
+
+def partial_lambda(M: Floats, change: Change, problem: Problem, *, adding: bool) -> Floats:
+    """Wilks' lambda with a unit over lambda without it, for additions or for removals: 1 means it tells nothing."""
+    sign = problem.sign if adding else -problem.sign
+    return np.exp(-sign * log_ratio(positive(M, problem), change, sign))
+
+
+# --- regression ------------------------------------------------------------------------------------------------------
+
+
+class RSS(OfTrace):
+    """Residual sum of squares."""
+
+    name, kind = "rss", "linear"
+
+    def score(self, rss: Any, size: Any, problem: Problem) -> Any:
+        return rss
+
+
+class R2(OfTrace):
+    """Share of the sum of squares that is explained."""
+
+    name, kind, better = "r2", "linear", 1
+
+    def score(self, rss: Any, size: Any, problem: Problem) -> Any:
+        return 1 - rss / np.trace(problem.base)
+
+
+class AdjustedR2(OfTrace):
+    """R2 with both sums of squares divided by their degrees of freedom."""
+
+    name, kind, better = "adj_r2", "linear", 1
+
+    def score(self, rss: Any, size: Any, problem: Problem) -> Any:
+        return 1 - (rss / (problem.df - size)) / (np.trace(problem.base) / problem.df)
+
+
+@dataclass(frozen=True)
+class MallowsCp(OfTrace):
+    """Mallows' Cp: RSS / sigma2 - n + 2 (size + 1).
+
+    Parameters
+    ----------
+    sigma2 : the error variance; None takes it from the model with all features (and the matrix of error
+        covariances when there are several targets).
+    per_sample : (RSS + 2 size sigma2) / n instead, the same order on the scale of y: what the paper used.
+    """
+
+    name, kind, penalised = "cp", "linear", True
+
+    sigma2: float | None = None
+    per_sample: bool = False
+    covariance: tuple[tuple[float, ...], ...] | None = None  # filled in from the problem
+
+    def __post_init__(self) -> None:
+        if self.sigma2 is not None and not self.sigma2 > 0:
+            raise ValueError(f"sigma2 must be positive; got {self.sigma2!r}")
+
+    def resolve(self, problem: Problem, candidates: NDArray[np.intp]) -> MallowsCp:
+        if self.sigma2 is not None:
+            sigma = self.sigma2 * np.eye(problem.n_targets)
+        else:
+            sigma = _full_covariance(problem, candidates)
+        return replace(self, covariance=tuple(tuple(float(x) for x in row) for row in sigma))
+
+    def of(self, M: Floats, problem: Problem) -> float:
+        return float(np.trace(M if self.per_sample else linalg.solve(self._sigma, M, assume_a="pos")))
+
+    def after(self, M: Floats, change: Change, sign: int, problem: Problem) -> Floats:
+        v = change.vectors
+        if not self.per_sample:
+            units, m, q = v.shape
+            v = linalg.solve_triangular(_root(self._sigma), v.reshape(units * m, q).T, lower=True).T.reshape(v.shape)
+        return np.asarray(self.of(M, problem) + sign * np.einsum("umt,umt->u", v, v))
+
+    def score(self, rss: Any, size: Any, problem: Problem) -> Any:
+        q = problem.n_targets
+        if self.per_sample:
+            return (rss + 2 * size * np.trace(self._sigma)) / problem.n
+        return rss - problem.n * q + 2 * q * (size + 1)
+
+    @property
+    def _sigma(self) -> Floats:
+        return np.array(self.covariance)
+
+
+def _full_covariance(problem: Problem, candidates: NDArray[np.intp]) -> Floats:
+    """Error covariance of the model with every candidate in it."""
+    if problem.n <= len(candidates) + 1:
+        raise ValueError(
+            f"cp takes sigma2 from the model with all {len(candidates)} features, which {problem.n:g} rows cannot fit "
+            "(n must exceed features + 1); give it as MallowsCp(sigma2=...), or use criterion='ebic'"
+        )
+    full = Projection(problem)
+    full.add([int(j) for j in candidates])
+    covariance = full.M / (problem.df - full.size)
+    if np.any(np.diagonal(covariance) <= 1e-14 * np.diagonal(problem.base)):
+        raise ValueError(
+            "cp takes sigma2 from the model with all features, which fits y exactly (sigma2 = 0); "
+            "give it as MallowsCp(sigma2=...)"
+        )
+    return covariance
+
+
+def _log_likelihood(logdet: Any, problem: Problem) -> Any:
+    """n log det(E / n): minus twice the log likelihood, up to a constant."""
+    return problem.n * (logdet - problem.n_targets * math.log(problem.n))
+
+
+class AIC(OfDeterminant):
+    """n log det(E / n) + 2 q (size + 1), on the scale of R's extractAIC; E is the residual of the q targets."""
+
+    name, kind, penalised = "aic", "linear", True
+
+    def score(self, logdet: Any, size: Any, problem: Problem) -> Any:
+        return _log_likelihood(logdet, problem) + 2 * problem.n_targets * (size + 1)
+
+
+class AICc(OfDeterminant):
+    """AIC corrected for few rows (Hurvich and Tsai 1989; Bedrick and Tsai 1994 for several targets)."""
+
+    name, kind, penalised = "aicc", "linear", True
+
+    def score(self, logdet: Any, size: Any, problem: Problem) -> Any:
+        n, q = problem.n, problem.n_targets
+        room = n - (size + 1) - q - 1
+        penalty = 2 * n * (q * (size + 1) + q * (q + 1) / 2) / np.where(room > 0, room, np.nan)
+        return np.where(room > 0, _log_likelihood(logdet, problem) + penalty, np.inf)
+
+
+class BIC(OfDeterminant):
+    """n log det(E / n) + log(n) q (size + 1)."""
+
+    name, kind, penalised = "bic", "linear", True
+
+    def score(self, logdet: Any, size: Any, problem: Problem) -> Any:
+        return _log_likelihood(logdet, problem) + math.log(problem.n) * problem.n_targets * (size + 1)
+
+
+@dataclass(frozen=True)
+class EBIC(OfDeterminant):
+    """BIC + 2 gamma log(number of selections of this size) (Chen and Chen 2008).
+
+    Parameters
+    ----------
+    gamma : weight of the search over many features; 0 is BIC.
+    n_candidates : how many features could be chosen; None counts them.
+    """
+
+    name, kind, penalised = "ebic", "linear", True
+
+    gamma: float = 1.0
+    n_candidates: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.gamma >= 0:
+            raise ValueError(f"gamma must not be negative; got {self.gamma!r}")
+        if self.n_candidates is not None and not self.n_candidates >= 1:
+            raise ValueError(f"n_candidates must be at least 1; got {self.n_candidates!r}")
+
+    def resolve(self, problem: Problem, candidates: NDArray[np.intp]) -> EBIC:
+        return self if self.n_candidates is not None else replace(self, n_candidates=max(1, len(candidates)))
+
+    def score(self, logdet: Any, size: Any, problem: Problem) -> Any:
+        bic = _log_likelihood(logdet, problem) + math.log(problem.n) * problem.n_targets * (size + 1)
+        p = self.n_candidates or 1
+        size = np.minimum(size, p)
+        selections = special.gammaln(p + 1) - special.gammaln(size + 1) - special.gammaln(p - size + 1)
+        return bic + 2 * self.gamma * selections
+
+
+# --- classes ---------------------------------------------------------------------------------------------------------
+
+
+class Trace(OfTrace):
+    """trace(inv(Sw) Sb), the paper's criterion (Lawley-Hotelling)."""
+
+    name, kind, better = "trace", "discriminant", 1
+
+    def score(self, trace: Any, size: Any, problem: Problem) -> Any:
+        return trace - problem.n_targets
+
+
+class Wilks(OfDeterminant):
+    """Wilks' lambda, det(Sw) / det(Sw + Sb): less is better."""
+
+    name, kind = "wilks", "discriminant"
+
+    def score(self, logdet: Any, size: Any, problem: Problem) -> Any:
+        return np.exp(-logdet)
+
+
+class Pillai(OfMatrix):
+    """trace(inv(Sw + Sb) Sb)."""
+
+    name, kind, better = "pillai", "discriminant", 1
+
+    def score(self, M: Any, size: Any, problem: Problem) -> Any:
+        return (1 - 1 / np.linalg.eigvalsh(M)).sum(axis=-1)
+
+
+class Roy(OfMatrix):
+    """The largest eigenvalue of inv(Sw) Sb."""
+
+    name, kind, better = "roy", "discriminant", 1
+
+    def score(self, M: Any, size: Any, problem: Problem) -> Any:
+        return np.linalg.eigvalsh(M)[..., -1] - 1
+
+
+CRITERIA: dict[str, type[Criterion]] = {
+    criterion.name: criterion
+    for criterion in (RSS, R2, AdjustedR2, MallowsCp, AIC, AICc, BIC, EBIC, Trace, Pillai, Wilks, Roy)
+}
+DEFAULT = {"linear": "ebic", "discriminant": "trace"}
+
+
+def as_criterion(criterion: str | Criterion, kind: str) -> Criterion:
+    """A criterion by name or as an object, refused when it does not fit the model."""
+    if isinstance(criterion, str):
+        name = DEFAULT[kind] if criterion == "auto" else criterion
+        if name not in CRITERIA:
+            raise ValueError(f"unknown criterion {criterion!r}; there are {', '.join(['auto', *CRITERIA])}")
+        criterion = CRITERIA[name]()
+    if not isinstance(criterion, Criterion):
+        raise TypeError(f"criterion must be a name or a Criterion; got {criterion!r}")
+    if criterion.kind != kind:
+        fitting = ", ".join(name for name, c in CRITERIA.items() if c.kind == kind)
+        raise ValueError(f"criterion {criterion.name!r} does not fit model {kind!r}, whose criteria are {fitting}")
+    return criterion

@@ -1,0 +1,164 @@
+"""Selector: the search as a scikit-learn estimator. The only file that knows that contract."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dropstep.criteria import Criterion
+from dropstep.path import Step
+from dropstep.select import Callback, select
+from dropstep.table import Table, refuse_text
+from dropstep.target import Model
+
+try:  # scikit-learn 1.9 and later
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # pragma: no cover
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands in where scikit-learn has no callbacks."""
+
+    def with_callbacks(method: Any) -> Any:
+        return method
+
+
+class Selector(CallbackSupportMixin, SelectorMixin, BaseEstimator):
+    """Select features by a search that asks a model for the gain of every possible move.
+
+    The default goes forward while dropping hopeless candidates, forward once more over everything, then backward once.
+
+    Parameters
+    ----------
+    strategy : {"dropping", "forward", "backward", "stepwise", "forward_backward", "fbed", "floating", "swap"}
+        How to search; see the functions in ``dropstep.strategies``.
+    model : {"auto", "linear", "discriminant"}
+        Least squares, or separation of classes. "auto" takes y for classes when it is text, boolean, two whole
+        numbers, or up to 32 whole numbers seen 4 times each on average.
+    criterion : str or Criterion
+        linear: rss, r2, adj_r2, cp, aic, aicc, bic, ebic; discriminant: trace, pillai, wilks, roy. "auto" is ebic and
+        trace. An object takes parameters, e.g. ``MallowsCp(sigma2=2.0)``.
+    enter : float or "auto"
+        A gain must exceed it (the paper's alpha). "auto" is 0 for criteria that charge for size (cp, aic, aicc, bic,
+        ebic); for the others it is an exact partial F test at level 0.05 / number of features that could be chosen.
+    leave : float or "auto"
+        A loss up to it is accepted in backward steps (the paper's beta).
+    drop : float, "auto" or None
+        A candidate whose gain is up to it is dropped until the second forward pass; None: the same as leave. "auto"
+        is the partial F test at 0.05.
+    max_features : int or None
+        The most features there may be, those of `include` counted.
+    rounds : int or math.inf
+        Further rounds of "fbed".
+    include, exclude : features by index or name
+        In from the start and never removed; never looked at.
+    groups : one label a feature, or a list of lists of features
+        A group is added, removed and dropped whole.
+
+    Attributes
+    ----------
+    selected_ : indices of the selected features, in order of entry.
+    support_ : mask of the selected features.
+    ranking_ : 1 for the first that entered; the features that are not selected follow by the gain they would bring now.
+    score_ : the criterion of the selection, in its own sign.
+    path_ : the whole `Path`: every step, and why the search ended.
+    n_features_in_, feature_names_in_ : as everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> selector = Selector().fit(X, y)
+    >>> selector.get_feature_names_out()
+    array(['sex', 'bmi', 'bp', 's3', 's5'], dtype=object)
+    >>> print(selector.path_.stop)
+    no candidate's gain is large enough to enter
+    """
+
+    def __init__(
+        self,
+        strategy: str = "dropping",
+        model: Model = "auto",
+        criterion: str | Criterion = "auto",
+        enter: float | Literal["auto"] = "auto",
+        leave: float | Literal["auto"] = "auto",
+        drop: float | Literal["auto"] | None = None,
+        max_features: int | None = None,
+        rounds: float = 1,
+        include: Sequence[int | str] | int | str | None = None,
+        exclude: Sequence[int | str] | int | str | None = None,
+        groups: Any = None,
+    ) -> None:
+        self.strategy = strategy
+        self.model = model
+        self.criterion = criterion
+        self.enter = enter
+        self.leave = leave
+        self.drop = drop
+        self.max_features = max_features
+        self.rounds = rounds
+        self.include = include
+        self.exclude = exclude
+        self.groups = groups
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Selector:
+        """Search for the features of X that explain y.
+
+        Parameters
+        ----------
+        X : array or frame of rows by features.
+        y : numbers (one column a target), or class labels.
+        sample_weight : one number a row; a weight counts rows, so 2 is the same as the row twice.
+        """
+        refuse_text(X)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_all_finite=False)
+        names = getattr(self, "feature_names_in_", None)
+        table = Table(X, None if names is None else tuple(names))
+        words = self.get_params(deep=False)
+        report = self._report(X, y)
+        path = select(table, y, **words, sample_weight=sample_weight, callback=report)
+        self.path_ = path
+        self.score_ = path.score
+        self.ranking_ = np.array(path.ranking, dtype=np.intp)
+        self._select(path.selected)
+        return self
+
+    def _select(self, selected: Sequence[int]) -> None:
+        self.selected_ = np.array(selected, dtype=np.intp)
+        self.support_ = np.isin(np.arange(self.n_features_in_), self.selected_)
+
+    def _report(self, X: Any, y: Any) -> Callback | None:
+        """What tells the callbacks of scikit-learn about each step, and whether one of them asks to stop."""
+        if not getattr(self, "_skl_callbacks", None):
+            return None
+        whole = self._init_callback_context(max_subtasks=None)
+        whole.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        selected: list[int] = []
+
+        def report(step: Step) -> bool:
+            if step.action == "add":
+                selected.extend(step.features)
+            elif step.action == "remove":
+                selected[:] = [j for j in selected if j not in step.features]
+            one = whole.subcontext(task_name=f"{step.phase}: {step.action}")
+            one.call_on_fit_task_begin(estimator=self, X=X, y=y)
+            state = {"selected_": np.array(selected), "support_": np.isin(np.arange(X.shape[1]), selected)}
+            return bool(one.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes=state))
+
+        return report
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self)
+        return self.support_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,197 @@
+"""Moments: counts, means and scatter of rows. They add up, so rows may come in any blocks, from anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from pathlib import Path as FilePath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import blas
+
+from dropstep.table import as_table, as_weights, refuse_missing
+from dropstep.target import Classes, Model, Target, as_target
+
+Floats = NDArray[np.float64]
+
+# A block of rows is centred in a buffer of about this many numbers (4 MB), which stays in cache.
+BLOCK = 2**19
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Counts and means by class, and the scatter about the class means, of features and targets.
+
+    A regression is the case of one class, with the targets as the last columns. Class labels need no
+    columns: their counts and means say it all. Invariant, for any rows a and b of one table:
+    ``of(a) + of(b)`` equals ``of(a and b)``, and ``(of(a) + of(b)) - of(b)`` equals ``of(a)``.
+
+    Attributes
+    ----------
+    labels : the class labels, sorted; None for a regression.
+    counts : rows (sum of weights) by class.
+    means : mean of every column by class.
+    scatter : sum over rows of the outer product of a row's difference from its class mean.
+    n_targets : how many of the last columns are targets; 0 for classes.
+    feature_names : names of the features, if the rows had names.
+    """
+
+    labels: NDArray[Any] | None
+    counts: Floats
+    means: Floats
+    scatter: Floats
+    n_targets: int
+    feature_names: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, X: Any, y: Any, *, sample_weight: Any = None, model: Model = "auto") -> Moments:
+        """Moments of the rows of a table, in one pass over blocks of rows.
+
+        When the rows of one table come in parts, name the model: what ``"auto"`` makes of y may differ between parts.
+        """
+        table = as_table(X)
+        weights = as_weights(sample_weight, len(table.values))
+        target = as_target(y, len(table.values), model, weights)
+        moments = of_rows(table.values, target, weights, table.names)
+        refuse_missing(table, moments.means[:, : moments.n_features])
+        return moments
+
+    @property
+    def n_features(self) -> int:
+        return len(self.scatter) - self.n_targets
+
+    @property
+    def n_rows(self) -> float:
+        return float(self.counts.sum())
+
+    def __add__(self, other: Moments) -> Moments:
+        a, b = self._aligned(other)
+        counts = a.counts + b.counts
+        share = np.divide(b.counts, counts, out=np.zeros_like(counts), where=counts > 0)
+        apart = b.means - a.means
+        between = np.sqrt(a.counts * share)[:, None] * apart
+        return Moments(
+            a.labels,
+            counts,
+            a.means + share[:, None] * apart,
+            a.scatter + b.scatter + between.T @ between,
+            a.n_targets,
+            a.feature_names,
+        )
+
+    def __sub__(self, part: Moments) -> Moments:
+        whole, part = self._aligned(part)
+        counts = whole.counts - part.counts
+        if len(counts) != len(self.counts) or np.any(counts < -1e-9 * whole.counts):
+            raise ValueError("moments can be subtracted only from moments that contain the same rows")
+        kept = counts > 1e-9 * whole.counts
+        counts = np.where(kept, counts, 0.0)
+        factor = np.divide(part.counts, counts, out=np.zeros_like(counts), where=kept)
+        apart = np.where(kept[:, None], whole.means - part.means, 0.0)
+        between = np.sqrt(part.counts * (1 + factor))[:, None] * apart
+        return Moments(
+            None if whole.labels is None else whole.labels[kept],
+            counts[kept],
+            (whole.means + factor[:, None] * apart)[kept],
+            whole.scatter - part.scatter - between.T @ between,
+            whole.n_targets,
+            whole.feature_names,
+        )
+
+    def _aligned(self, other: Moments) -> tuple[Moments, Moments]:
+        """Both moments over the union of their classes."""
+        if not isinstance(other, Moments):
+            raise TypeError(f"moments add up with moments only, not with {type(other).__name__}")
+        if self.scatter.shape != other.scatter.shape or (self.labels is None) != (other.labels is None):
+            raise ValueError(
+                "moments of different tables do not add up: they must have the same features and the same kind of "
+                "target (name the model in Moments.of when blocks could look different)"
+            )
+        if self.feature_names != other.feature_names:
+            raise ValueError("moments of different tables do not add up: their feature names differ")
+        if self.labels is None or other.labels is None or np.array_equal(self.labels, other.labels):
+            return self, other
+        labels = np.union1d(self.labels, other.labels)
+        return self._over(labels), other._over(labels)
+
+    def _over(self, labels: NDArray[Any]) -> Moments:
+        assert self.labels is not None
+        at = np.searchsorted(labels, self.labels)
+        counts = np.zeros(len(labels))
+        means = np.zeros((len(labels), self.means.shape[1]))
+        counts[at], means[at] = self.counts, self.means
+        return Moments(labels, counts, means, self.scatter, self.n_targets, self.feature_names)
+
+    def save(self, file: str | FilePath) -> None:
+        """Write the moments to an ``.npz`` file."""
+        arrays: dict[str, Any] = {
+            "counts": self.counts,
+            "means": self.means,
+            "scatter": self.scatter,
+            "n_targets": np.array(self.n_targets),
+        }
+        if self.labels is not None:
+            arrays["labels"] = self.labels
+        if self.feature_names is not None:
+            arrays["feature_names"] = np.array(self.feature_names, dtype=np.str_)
+        with open(file, "wb") as stream:
+            np.savez(stream, **arrays)
+
+    @classmethod
+    def load(cls, file: str | FilePath) -> Moments:
+        """Read moments that `save` wrote."""
+        with np.load(file, allow_pickle=False) as arrays:
+            names = arrays.get("feature_names")
+            return cls(
+                arrays.get("labels"),
+                arrays["counts"],
+                arrays["means"],
+                arrays["scatter"],
+                int(arrays["n_targets"]),
+                None if names is None else tuple(str(name) for name in names),
+            )
+
+
+def of_rows(
+    X: NDArray[Any], target: Target, weights: Floats | None = None, names: Sequence[str] | None = None
+) -> Moments:
+    """Moments of checked rows: the sum of the moments of their blocks."""
+    n_columns = X.shape[1] + (0 if isinstance(target, Classes) else target.values.shape[1])
+    step = max(64, BLOCK // max(1, n_columns))
+    blocks = (slice(start, start + step) for start in range(0, max(1, len(X)), step))
+    feature_names = None if names is None else tuple(names)
+    with np.errstate(invalid="ignore", over="ignore"):  # NaN and infinity show in the means and are refused by name
+        return reduce(add, (_of_block(X, target, weights, rows, feature_names) for rows in blocks))
+
+
+def _of_block(
+    X: NDArray[Any], target: Target, weights: Floats | None, rows: slice, names: tuple[str, ...] | None
+) -> Moments:
+    """Moments of one block: centre it by class, then one symmetric product."""
+    block = X[rows] if isinstance(target, Classes) else np.column_stack([X[rows], target.values[rows]])
+    w = np.ones(len(block)) if weights is None else weights[rows]
+    if isinstance(target, Classes):
+        labels, n_targets = target.labels, 0
+        member = np.zeros((len(labels), len(block)))
+        member[target.codes[rows], np.arange(len(block))] = w
+    else:
+        labels, n_targets = None, target.values.shape[1]
+        member = w[None, :]
+    counts = member.sum(axis=1)
+    means = member @ block / np.where(counts > 0, counts, 1.0)[:, None]
+    centred = block - (means[target.codes[rows]] if isinstance(target, Classes) else means)
+    if weights is not None:
+        centred *= np.sqrt(w)[:, None]
+    return Moments(labels, counts, means, _gram(centred), n_targets, names)
+
+
+def _gram(centred: Floats) -> Floats:
+    """centred' centred, by the symmetric product: half the work of the general one."""
+    if centred.size == 0:
+        return np.zeros((centred.shape[1], centred.shape[1]))
+    upper = blas.dsyrk(1.0, centred.T) if centred.flags.c_contiguous else blas.dsyrk(1.0, centred, trans=1)
+    return upper + np.triu(upper, 1).T

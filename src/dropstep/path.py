@@ -1,0 +1,153 @@
+"""The path: what a search did, step by step, and why it ended."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Phase = Literal["start", "forward", "re-forward", "backward", "swap"]
+Action = Literal["add", "remove", "drop", "recall"]
+
+
+class Stop(enum.Enum):
+    """Why a path ended; the value says it in a sentence."""
+
+    ENTER = "no candidate's gain is large enough to enter"
+    LEAVE = "no selected feature is useless enough to leave"
+    POOL = "no candidate is left"
+    SPAN = "every candidate left is constant or a combination of the selected features"
+    MAX_FEATURES = "max_features is reached"
+    ROWS = "the rows are used up: one more feature would leave no degree of freedom to judge it by"
+    EXACT = "the selected features explain the target exactly; nothing is left to gain"
+    CONSTANT = "every feature is constant"
+    CYCLE = "a set of features came back: tests to enter and to leave disagree, and would for ever"
+    CALLBACK = "a callback asked to stop"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a path.
+
+    Attributes
+    ----------
+    phase : "start", "forward", "re-forward", "backward" or "swap".
+    action : "add", "remove", "drop" (from the pool) or "recall" (to the pool).
+    features : the features concerned, by index.
+    gain : score after minus score before, turned so that more is better; 0 for drop and recall.
+    score : the criterion after the step, in its own sign.
+    pool : how many candidates (features or groups) are in the pool after the step.
+    """
+
+    phase: Phase
+    action: Action
+    features: tuple[int, ...]
+    gain: float
+    score: float
+    pool: int
+
+
+@dataclass(frozen=True)
+class Path:
+    """The result of a search.
+
+    Attributes
+    ----------
+    selected : features by index, in order of entry.
+    steps : every step made.
+    score : the criterion of the selected features, in its own sign.
+    stop : why the search ended; for a search that goes forward, why it stopped adding.
+    n_evaluations : how many gains were computed and compared.
+    start : the criterion of the empty selection.
+    ranking : one number a feature: 1 for the first that entered, and so on; then the others by the gain they would
+        bring now; features of a group share theirs, and excluded features share the last.
+    n_features : number of features in the table.
+    feature_names : their names, if they had any.
+    strategy, model, criterion : what was asked, with "auto" resolved.
+    way : "moments" or "columns", how the scatter of the features was had.
+    notes : what the reader should know about the numbers, in sentences; empty when all is well.
+    """
+
+    selected: tuple[int, ...]
+    steps: tuple[Step, ...]
+    score: float
+    stop: Stop
+    n_evaluations: int
+    start: float
+    ranking: tuple[int, ...] = field(repr=False)
+    n_features: int
+    feature_names: tuple[str, ...] | None = field(repr=False)
+    strategy: str
+    model: str
+    criterion: str
+    way: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def selected_names(self) -> tuple[str, ...]:
+        """Names of the selected features, in order of entry."""
+        return self.names(self.selected)
+
+    def names(self, features: tuple[int, ...]) -> tuple[str, ...]:
+        """Names of features; x0, x1, ... when the table had none."""
+        return tuple(f"x{j}" if self.feature_names is None else self.feature_names[j] for j in features)
+
+    def to_frame(self) -> Any:
+        """The steps as a pandas DataFrame, one row a step."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError("to_frame needs pandas: pip install 'dropstep[frames]'") from None
+        rows = [
+            (s.phase, s.action, ", ".join(self.names(s.features)), s.gain, s.score, s.pool, size)
+            for s, size in zip(self.steps, self.sizes(), strict=True)
+        ]
+        columns = ["phase", "action", "features", "gain", "score", "pool", "selected"]
+        return pd.DataFrame(rows, columns=columns).rename_axis("step")
+
+    def sizes(self) -> list[int]:
+        """How many features are selected after each step."""
+        sizes, size = [], 0
+        for step in self.steps:
+            size += {"add": 1, "remove": -1}.get(step.action, 0) * len(step.features)
+            sizes.append(size)
+        return sizes
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the score by step, coloured by phase (needs matplotlib)."""
+        from dropstep.plots import plot_path
+
+        return plot_path(self, ax)
+
+    def __str__(self) -> str:
+        names = ", ".join(self.selected_names) or "nothing"
+        return (
+            f"{self.strategy} by {self.criterion} ({self.model}): {len(self.selected)} of {self.n_features} features, "
+            f"score {self.score:.6g}, {self.n_evaluations} evaluations; stopped because {self.stop}.\nselected: {names}"
+        )
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{h}</th>" for h in ("phase", "action", "features", "gain", "score", "pool"))
+        body = "".join(
+            f"<tr><td>{s.phase}</td><td>{s.action}</td><td>{escape(_brief(self.names(s.features)))}</td>"
+            f"<td>{s.gain:.4g}</td><td>{s.score:.6g}</td><td>{s.pool}</td></tr>"
+            for s in self.steps
+        )
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        summary, names = str(self).split("\n", 1)
+        return (
+            f"<p><b>{escape(summary)}</b><br>{escape(names)}</p>{notes}"
+            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        )
+
+
+def _brief(names: tuple[str, ...], most: int = 8) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -1,0 +1,192 @@
+"""The problem: what is to be explained, by which features, and how much evidence there is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from dropstep.columns import Columns, of_table
+from dropstep.moments import Moments, of_rows
+from dropstep.table import Table
+from dropstep.target import Classes, Target
+
+Floats = NDArray[np.float64]
+Way = Literal["moments", "columns"]
+
+CONSTANT = 1e-12  # a column with sd below this part of its mean is constant up to rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Features with scatter S and cross products C, and the matrix M = base + sign * G that a criterion reads.
+
+    G = C_A' inv(S_AA) C_A is what the selected features A explain. In a regression M = y'y - G is the
+    residual; for classes M = I + G, the inverse of what Wilks' lambda compares.
+
+    Attributes
+    ----------
+    kind : "linear" or "discriminant".
+    diagonal : S_jj; zero for a feature that is constant up to rounding.
+    cross : row j of C, one column a target (regression) or a contrast of classes.
+    base, sign : M of the empty selection, and whether adding a feature adds to M (+1) or takes from it (-1).
+    n : number of rows (sum of weights).
+    df : degrees of freedom left with nothing selected.
+    scatter : where the rows of S come from: a matrix (moments) or Columns.
+    targets : the centred targets themselves, when they are at hand (regression on columns).
+    """
+
+    kind: Literal["linear", "discriminant"]
+    diagonal: Floats
+    cross: Floats
+    base: Floats
+    sign: int
+    n: float
+    df: float
+    scatter: Floats | Columns
+    targets: Floats | None = None
+
+    @property
+    def n_features(self) -> int:
+        return len(self.diagonal)
+
+    @property
+    def n_targets(self) -> int:
+        return int(self.cross.shape[1])
+
+    @property
+    def way(self) -> Way:
+        """How S is had: as a matrix of moments, or from columns, a row when it is needed."""
+        return "columns" if isinstance(self.scatter, Columns) else "moments"
+
+    @property
+    def digits(self) -> str:
+        """The arithmetic behind the numbers, in words."""
+        return "double precision" if self.way == "columns" else "double precision from moments"
+
+    @property
+    def exact_fit(self) -> float:
+        """Part of the targets below which a residual is nothing but rounding."""
+        return 1e-13 if self.targets is None else 1e-22
+
+    def block(self, features: NDArray[np.intp]) -> Floats:
+        """S among a few features."""
+        if isinstance(self.scatter, Columns):
+            taken = self.scatter.centred(features)
+            return taken.T @ taken
+        return self.scatter[np.ix_(features, features)]
+
+    def critical(self, level: float, size: float, rank: float) -> float:
+        """The largest partial Wilks' lambda that is significant at a level, for `rank` features added to `size`.
+
+        Exact for one feature: lambda is then Beta(nu/2, h/2), which is the partial F test; Rao's F otherwise.
+        """
+        if rank == 0:
+            return 0.0
+        if self.kind == "linear":
+            variates, hypothesis, error = float(self.n_targets), rank, self.df - size - rank
+        else:
+            variates, hypothesis, error = rank, float(self.n_targets), self.df - size
+        product = variates * hypothesis
+        spread = variates**2 + hypothesis**2 - 5
+        power = np.sqrt((product**2 - 4) / spread) if spread > 0 else 1.0
+        first = error + hypothesis - (variates + hypothesis + 1) / 2
+        nu = first * power - (product - 2) / 2
+        if nu <= 0:
+            return 0.0
+        return float(special.betaincinv(nu / 2, product / 2, level) ** power)
+
+
+def problem_of(table: Table, target: Target, weights: Floats | None, way: Way) -> Problem:
+    """The problem of explaining a target by the features of a table."""
+    if way == "moments":
+        return from_moments(of_rows(table.values, target, weights, table.names), table)
+    columns, means = of_table(table, target, weights)
+    if isinstance(target, Classes):
+        return discriminant(columns.diagonal, columns, means, columns.counts, table, target.labels)
+    y = target.values
+    w = np.ones(len(y)) if weights is None else weights
+    y = y - w @ y / w.sum()
+    y = y - w @ y / w.sum()  # once more: the first mean is exact to rounding only
+    if weights is not None:
+        y = y * np.sqrt(w)[:, None]
+    return regression(columns.diagonal, columns, means[0], columns.products(y).T, y.T @ y, columns.counts, table, y)
+
+
+def from_moments(moments: Moments, table: Table | None = None) -> Problem:
+    """The problem that moments carry; the table, if at hand, names the features in errors."""
+    p = moments.n_features
+    table = table or Table(np.empty((0, p)), moments.feature_names)
+    scatter = moments.scatter
+    diagonal = np.diagonal(scatter)[:p].copy()
+    if moments.labels is not None:
+        return discriminant(diagonal, scatter, moments.means, moments.counts, table, moments.labels)
+    return regression(
+        diagonal, scatter[:p, :p], moments.means[0, :p], scatter[:p, p:], scatter[p:, p:], moments.counts, table
+    )
+
+
+def regression(
+    diagonal: Floats,
+    scatter: Floats | Columns,
+    means: Floats,
+    cross: Floats,
+    base: Floats,
+    counts: Floats,
+    table: Table,
+    targets: Floats | None = None,
+) -> Problem:
+    """Least squares with an intercept, on one or several targets."""
+    n = float(counts.sum())
+    if n < 3:
+        raise ValueError(f"a regression needs at least 3 rows (weights count rows); there are {n:g}")
+    scale = np.sqrt(np.diagonal(base))
+    if len(base) > 1 and np.linalg.matrix_rank(base / np.outer(scale, scale), hermitian=True, tol=1e-10) < len(base):
+        raise ValueError("the targets in y are linearly dependent: leave out the ones that follow from the others")
+    constant = diagonal <= n * (CONSTANT * means) ** 2
+    diagonal = np.where(constant, 0.0, diagonal)
+    cross = np.where(constant[:, None], 0.0, cross)
+    return Problem("linear", diagonal, cross, base, -1, n, n - 1, scatter, targets)
+
+
+def discriminant(
+    diagonal: Floats,
+    scatter: Floats | Columns,
+    means: Floats,
+    counts: Floats,
+    table: Table,
+    labels: NDArray[np.generic],
+) -> Problem:
+    """Separation of classes: S is the scatter within classes, C C' the scatter between them."""
+    n = float(counts.sum())
+    lone = np.flatnonzero(counts < 2 - 1e-9)
+    if len(lone):
+        c = int(lone[0])
+        raise ValueError(
+            f"class {str(labels[c])!r} has {counts[c]:g} row{'' if counts[c] == 1 else 's'} (weights count rows); "
+            "every class needs at least 2: join or remove the class, or rescale the weights to mean 1"
+        )
+    if n - len(counts) < 2:
+        raise ValueError(f"{n:g} rows are too few for {len(counts)} classes; at least {len(counts) + 2} are needed")
+    between = (np.sqrt(counts)[:, None] * (means - counts @ means / n)).T
+    constant_within = diagonal <= (counts @ (CONSTANT * means) ** 2)
+    constant = constant_within & ((between**2).sum(axis=1) <= (counts @ (CONSTANT * means) ** 2))
+    separating = np.flatnonzero(constant_within & ~constant)
+    if len(separating):
+        raise ValueError(
+            f"{table.label(int(separating[0]))} has a single value within every class: it separates the classes "
+            "perfectly and every criterion of class separation is infinite; if it is a copy of the target, exclude it"
+        )
+    cross = np.where(constant[:, None], 0.0, between @ _contrasts(np.sqrt(counts / n)))
+    q = len(counts) - 1
+    return Problem("discriminant", np.where(constant, 0.0, diagonal), cross, np.eye(q), 1, n, n - len(counts), scatter)
+
+
+def _contrasts(unit: Floats) -> Floats:
+    """An orthonormal basis of what is orthogonal to a unit vector: the class means differ only there."""
+    v = unit.copy()
+    v[0] += 1.0
+    return (np.eye(len(v)) - np.outer(v, v) * (2 / (v @ v)))[:, 1:]

@@ -1,0 +1,216 @@
+"""The library in one function: select(X, y) -> Path."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from numbers import Integral
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dropstep.columns import Columns
+from dropstep.criteria import Criterion, as_criterion
+from dropstep.features import Units, as_units
+from dropstep.moments import Moments
+from dropstep.path import Path, Step, Stop
+from dropstep.problem import Problem, Way, from_moments, problem_of
+from dropstep.rules import as_rules
+from dropstep.search import Search
+from dropstep.strategies import STRATEGIES, Steps, fbed
+from dropstep.table import Table, as_table, as_weights
+from dropstep.target import Model, as_target
+
+Callback = Callable[[Step], bool | None]
+
+
+def select(
+    X: Any,
+    y: Any = None,
+    *,
+    strategy: str = "dropping",
+    model: Model = "auto",
+    criterion: str | Criterion = "auto",
+    enter: float | Literal["auto"] = "auto",
+    leave: float | Literal["auto"] = "auto",
+    drop: float | Literal["auto"] | None = None,
+    max_features: int | None = None,
+    rounds: float = 1,
+    include: Sequence[int | str] | int | str | None = None,
+    exclude: Sequence[int | str] | int | str | None = None,
+    groups: Any = None,
+    sample_weight: Any = None,
+    way: Literal["auto", "moments", "columns"] = "auto",
+    callback: Callback | None = None,
+) -> Path:
+    """Select features of X that explain y, and return the whole path.
+
+    Parameters
+    ----------
+    X : an array or frame of rows by features, or `Moments` (which carry their y).
+    y : numbers (one column a target), or class labels.
+    strategy : "dropping", "forward", "backward", "stepwise", "forward_backward", "fbed", "floating" or "swap".
+    model : "linear" (least squares), "discriminant" (separation of classes), or "auto": classes when y is text,
+        boolean, two whole numbers, or up to 32 whole numbers seen 4 times each on average.
+    criterion : "rss", "r2", "adj_r2", "cp", "aic", "aicc", "bic", "ebic" for a linear model; "trace", "pillai",
+        "wilks", "roy" for classes; "auto" is ebic and trace; or an object such as ``MallowsCp(sigma2=2.0)``.
+    enter : a gain must exceed it to enter (the paper's alpha). "auto" is 0 where the criterion charges for size, and
+        otherwise a partial F test at 0.05 divided by the number of features that could be chosen.
+    leave : a loss up to it is accepted when going backward (the paper's beta); "auto" as for enter.
+    drop : a candidate whose gain is up to it is dropped; None is the same as leave; "auto" is a test at 0.05.
+    max_features : the most features there may be, included ones counted.
+    rounds : further rounds of "fbed"; math.inf for as long as a round adds something.
+    include, exclude : features (by index or name) that are in from the start, and never looked at.
+    groups : one label a feature, or a list of lists; a group is added, removed and dropped whole.
+    sample_weight : one number a row; a weight counts rows, so 2 is the same as the row twice.
+    way : how the scatter of the features is had: "moments" makes it once from all rows, "columns" as it is needed;
+        "auto" chooses, and goes over to columns where moments would lose too many digits.
+    callback : called with every step; the search stops where it stands when it returns True.
+
+    Returns
+    -------
+    Path
+        Selected features in order of entry, every step with its gain and score, and why the search ended.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> path = select(*load_iris(return_X_y=True), enter=0.05, leave=0.05)
+    >>> path.selected, round(path.score, 4)
+    ((2, 0, 3, 1), 32.4773)
+    """
+    words = {"enter": enter, "leave": leave, "drop": drop, "max_features": max_features, "rounds": rounds}
+    chosen = {"include": include, "exclude": exclude, "groups": groups}
+    if isinstance(X, Moments):
+        if y is not None or sample_weight is not None:
+            raise ValueError("Moments carry their y and their weights; leave y and sample_weight out")
+        problem = from_moments(X)
+        if model not in ("auto", problem.kind):
+            raise ValueError(f"these Moments are those of model {problem.kind!r}, not {model!r}")
+        return _path(problem, X.feature_names, strategy, criterion, words, chosen, callback)
+    table = as_table(X)
+    weights = as_weights(sample_weight, len(table.values))
+    target = as_target(y, len(table.values), model, weights)
+    made = _way(table) if way == "auto" else way
+    problem = problem_of(table, target, weights, made)
+    path = _path(problem, table.names, strategy, criterion, words, chosen, callback)
+    if path.notes and made == "moments" and way == "auto":
+        problem = problem_of(table, target, weights, "columns")
+        path = _path(problem, table.names, strategy, criterion, words, chosen, callback)
+    return path
+
+
+def _way(table: Table) -> Way:
+    """Moments for tall tables; columns for wide ones, and for small ones, where they cost nothing and see more."""
+    n, p = table.values.shape
+    return "moments" if n >= 8 * p and n * p > 2**18 else "columns"
+
+
+def _path(
+    problem: Problem,
+    names: tuple[str, ...] | None,
+    strategy: str,
+    criterion: str | Criterion,
+    words: dict[str, Any],
+    chosen: dict[str, Any],
+    callback: Callback | None,
+) -> Path:
+    """Turn the words into a search, run it, and tell what it did."""
+    units = as_units(problem.n_features, names, **chosen)
+    search = _search(problem, units, strategy, criterion, words)
+    start = search.score
+    steps = tuple(_until(_steps(search, strategy, words["rounds"]), search, callback))
+    return Path(
+        selected=tuple(search.projection.selected),
+        steps=steps,
+        score=search.score,
+        stop=(search.stop or Stop.LEAVE) if problem.diagonal.any() else Stop.CONSTANT,
+        n_evaluations=search.n_evaluations,
+        start=start,
+        ranking=search.ranking(),
+        n_features=problem.n_features,
+        feature_names=names,
+        strategy=strategy,
+        model=problem.kind,
+        criterion=search.criterion.name,
+        way=problem.way,
+        notes=tuple(_notes(search, names)),
+    )
+
+
+def _search(problem: Problem, units: Units, strategy: str, criterion: str | Criterion, words: dict[str, Any]) -> Search:
+    varying = problem.diagonal > 0
+    candidates = np.array([j for j in units.candidates() if varying[j]], dtype=np.intp)
+    _check_strategy(strategy, words["rounds"], problem, candidates)
+    n_included = sum(len(units.members[u]) for u in units.include)
+    if n_included > problem.df - 1:
+        raise ValueError(
+            f"include forces in {n_included} features, but {problem.n:g} rows can estimate {problem.df - 1:g} at most"
+        )
+    measured = as_criterion(criterion, problem.kind).resolve(problem, candidates)
+    barred = {*units.include, *units.exclude}
+    n_choices = sum(u not in barred and bool(varying[list(m)].any()) for u, m in enumerate(units.members))
+    most = _checked_max(words["max_features"], n_included)
+    rules = as_rules(measured, n_choices, words["enter"], words["leave"], words["drop"], most, strategy)
+    return Search(problem, measured, rules, units.members, units.include, units.exclude)
+
+
+def _check_strategy(strategy: str, rounds: Any, problem: Problem, candidates: NDArray[np.intp]) -> None:
+    if strategy not in STRATEGIES:
+        raise ValueError(f"unknown strategy {strategy!r}; there are {', '.join(STRATEGIES)}")
+    if not isinstance(rounds, int | float) or not rounds >= 0 or (rounds != math.inf and rounds != int(rounds)):
+        raise ValueError(f"rounds must be a whole number from 0, or math.inf; got {rounds!r}")
+    if strategy == "backward" and len(candidates) > problem.df - 1:
+        raise ValueError(
+            f"backward starts from all {len(candidates)} features, which {problem.n:g} rows cannot estimate "
+            f"({problem.df - 1:g} at most); use strategy='dropping', or exclude features"
+        )
+
+
+def _checked_max(max_features: Any, n_included: int) -> int | None:
+    if max_features is None:
+        return None
+    if not isinstance(max_features, Integral) or isinstance(max_features, bool) or max_features < 1:
+        raise ValueError(f"max_features must be None or a whole number from 1; got {max_features!r}")
+    if n_included > max_features:
+        raise ValueError(f"include forces in {n_included} features, more than max_features={max_features}")
+    return int(max_features)
+
+
+def _steps(search: Search, strategy: str, rounds: float) -> Steps:
+    if search.include:
+        yield search.start(search.include)
+    yield from fbed(search, rounds) if strategy == "fbed" else STRATEGIES[strategy](search)
+
+
+def _until(steps: Steps, search: Search, callback: Callback | None) -> Iterator[Step]:
+    """Steps up to the one at which the callback asks to stop."""
+    for step in steps:
+        yield step
+        if callback is not None and callback(step):
+            search.stop = Stop.CALLBACK
+            return
+
+
+def _notes(search: Search, names: tuple[str, ...] | None) -> Iterator[str]:
+    """What the reader should know about the numbers."""
+    problem, projection = search.problem, search.projection
+    doubtful = sorted(projection.doubtful - set(projection.selected))
+    if doubtful:
+        shown = ", ".join(f"x{j}" if names is None else names[j] for j in doubtful[:5])
+        more = f" and {len(doubtful) - 5} more" if len(doubtful) > 5 else ""
+        yield (
+            f"{shown}{more}: so close to a combination of the selected features that {problem.digits} cannot measure "
+            "the gain; taken for a combination, so the set may lack a feature that would matter"
+        )
+    if problem.sign < 0 and problem.way == "moments" and search.left < 1e-8:
+        yield (
+            f"the residual is {search.left:.1g} of the total sum of squares; moments keep few digits of so small a "
+            "difference (select from the rows instead)"
+        )
+    if isinstance(problem.scatter, Columns) and problem.scatter.in_double:
+        yield (
+            "X is float32, and the mean of some column is more than 100 times its standard deviation; products were "
+            "made in float64, because float32 would lose too many digits"
+        )

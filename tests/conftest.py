@@ -1,0 +1,15 @@
+"""Fixtures for every test."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder of public datasets: DROPSTEP_DATA, else shared/data next to the repository."""
+    folder = Path(os.environ.get("DROPSTEP_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
+    if not folder.is_dir():
+        pytest.skip(f"the public datasets are not at {folder}; set DROPSTEP_DATA to their folder")
+    return folder

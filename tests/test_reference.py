@@ -1,0 +1,381 @@
+"""The reference against truths that do not come from it: scikit-learn, SciPy, R's printouts, determinants, hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.datasets import load_digits, load_iris
+from sklearn.linear_model import LinearRegression
+
+import reference
+from reference import ReferencePath, improvement, lambda_partial, p_value, run, score
+
+REGRESSION = ["rss", "r2", "adj_r2", "cp", "aic", "aicc", "bic", "ebic"]
+CLASSES = ["trace", "pillai", "wilks", "roy"]
+STRATEGIES = list(reference.STRATEGIES)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(20)
+
+
+@pytest.fixture
+def regression(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    X = rng.normal(size=(50, 8)) @ (np.eye(8) + 0.4)
+    return X, 3 * X[:, 1] - 2 * X[:, 4] + X[:, 6] + rng.normal(size=50)
+
+
+@pytest.fixture
+def iris() -> tuple[np.ndarray, np.ndarray]:
+    return load_iris(return_X_y=True)
+
+
+def scatters(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sw and the total scatter, by their definitions."""
+    within = sum(np.cov(X[y == c].T, bias=True).reshape(X.shape[1], -1) * (y == c).sum() for c in np.unique(y))
+    return within, np.cov(X.T, bias=True).reshape(X.shape[1], -1) * len(X)
+
+
+# Criteria
+
+
+def test_by_hand() -> None:
+    """Line y = 1.1 + 1.6 x through (0, 1), (1, 3), (2, 4), (3, 6): residuals -0.1, 0.3, -0.3, 0.1."""
+    X, y = np.array([[0.0], [1], [2], [3]]), np.array([1.0, 3, 4, 6])
+    assert score("rss", X, y, []) == pytest.approx(13)
+    assert score("rss", X, y, [0]) == pytest.approx(0.2)
+    assert score("r2", X, y, [0]) == pytest.approx(1 - 0.2 / 13)
+    assert score("adj_r2", X, y, [0]) == pytest.approx(1 - 0.1 / (13 / 3))
+    assert score("aic", X, y, [0]) == pytest.approx(4 * math.log(0.05) + 4)
+    assert score("bic", X, y, [0]) == pytest.approx(4 * math.log(0.05) + 2 * math.log(4))
+    assert score("aicc", X, y, [0]) == math.inf
+    assert score("cp", X, y, [], sigma2=0.1) == pytest.approx(130 - 4 + 2)
+    assert score("cp", X, y, [0], sigma2=0.1, per_sample=True) == pytest.approx(0.4 / 4)
+    assert lambda_partial(X, y, [], 0) == pytest.approx(0.2 / 13)
+    assert p_value(X, y, [], 0) == pytest.approx(stats.f.sf(12.8 / 0.1, 1, 2))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rss_is_that_of_sklearn(regression, rng: np.random.Generator, weighted: bool) -> None:
+    X, y = regression
+    Y = np.column_stack([y, X[:, 0] + rng.normal(size=50)])
+    w = rng.uniform(0.5, 3, size=50) if weighted else None
+    fit = LinearRegression().fit(X[:, [4, 1]], Y, sample_weight=w)
+    squares = (Y - fit.predict(X[:, [4, 1]])) ** 2
+    expected = squares.sum() if w is None else (w @ squares).sum()
+    assert score("rss", X, Y, [4, 1], weights=w) == pytest.approx(expected)
+    assert score("r2", X, y, [4, 1]) == pytest.approx(LinearRegression().fit(X[:, [4, 1]], y).score(X[:, [4, 1]], y))
+
+
+def test_information_criteria_of_several_targets(regression, rng: np.random.Generator) -> None:
+    X, y = regression
+    Y = np.column_stack([y, X[:, 0] + rng.normal(size=50)])
+    n, q, k, subset = 50, 2, 3, [0, 1, 6]
+    design = np.column_stack([np.ones(n), X[:, subset]])
+    residual = Y - design @ np.linalg.lstsq(design, Y)[0]
+    E = residual.T @ residual
+    bic = n * np.log(np.linalg.det(E / n)) + np.log(n) * q * (k + 1)
+    assert score("bic", X, Y, subset) == pytest.approx(bic)
+    assert score("aic", X, Y, subset) == pytest.approx(bic + (2 - np.log(n)) * q * (k + 1))
+    assert score("ebic", X, Y, subset) == pytest.approx(bic + 2 * np.log(math.comb(8, 3)))
+    assert score("ebic", X, Y, subset, gamma=0.5, n_candidates=20) == pytest.approx(bic + np.log(math.comb(20, 3)))
+    assert score("ebic", X, Y, subset, exclude=[7]) == pytest.approx(bic + 2 * np.log(math.comb(7, 3)))
+    aicc = n * np.log(np.linalg.det(E / n)) + 2 * n * (q * (k + 1) + 3) / (n - k - q - 2)
+    assert score("aicc", X, Y, subset) == pytest.approx(aicc)
+
+
+def test_cp_of_the_full_model_is_its_number_of_coefficients(regression) -> None:
+    X, y = regression
+    assert score("cp", X, y, range(8)) == pytest.approx(9)
+    assert score("cp", X, np.column_stack([y, y**2]), range(8)) == pytest.approx(18)
+    assert score("cp", X, y, range(1, 8), exclude=[0]) == pytest.approx(8)
+    with pytest.raises(ValueError, match="sigma2"):
+        score("cp", X[:9], y[:9], [0])
+
+
+def test_iris_has_the_statistics_that_r_prints(iris) -> None:
+    """summary(manova(cbind(...) ~ Species, iris), test = ...)"""
+    known = {"wilks": 0.023439, "pillai": 1.1919, "trace": 32.477, "roy": 32.192}
+    for criterion, value in known.items():
+        assert score(criterion, *iris, range(4)) == pytest.approx(value, rel=3e-5)
+
+
+def test_separability_by_determinants_and_inverses(iris) -> None:
+    X, y = iris
+    within, total = scatters(X[:, [2, 0, 3]], y)
+    assert score("wilks", X, y, [2, 0, 3]) == pytest.approx(np.linalg.det(within) / np.linalg.det(total))
+    assert score("pillai", X, y, [2, 0, 3]) == pytest.approx(np.trace(np.linalg.solve(total, total - within)))
+    assert score("trace", X, y, [2, 0, 3]) == pytest.approx(np.trace(np.linalg.solve(within, total - within)))
+    largest = np.linalg.eigvals(np.linalg.solve(within, total - within)).real.max()
+    assert score("roy", X, y, [2, 0, 3]) == pytest.approx(largest)
+    assert [score(name, X, y, []) for name in CLASSES] == [0, 0, 1, 0]
+
+
+def test_the_names_of_classes_mean_nothing(iris) -> None:
+    X, y = iris
+    names = np.array(["z", "a", "m"])[y]
+    assert run("swap", X, names, criterion="roy") == run("swap", X, np.array([5, -1, 9])[y], criterion="roy")
+
+
+@pytest.mark.parametrize("criterion", REGRESSION + CLASSES)
+def test_a_weight_counts_its_row(criterion: str, regression, rng: np.random.Generator) -> None:
+    X, y = regression
+    y = y if criterion in REGRESSION else np.digitize(y, [-2, 2])
+    w = rng.integers(0, 4, size=50)
+    twice = score(criterion, np.repeat(X, w, axis=0), np.repeat(y, w, axis=0), [1, 4])
+    assert score(criterion, X, y, [1, 4], weights=w) == pytest.approx(twice, rel=1e-12)
+
+
+@pytest.mark.parametrize("criterion", REGRESSION + CLASSES)
+def test_combinations_of_features_add_nothing_and_scale_means_nothing(criterion: str, regression) -> None:
+    X, y = regression
+    model = "linear" if criterion in REGRESSION else "discriminant"
+    y = y if model == "linear" else np.digitize(y, [-2, 2])
+    wide = np.column_stack([(X + 1e3) * 10.0 ** np.arange(-8, 8, 2), X[:, 1] - 3 * X[:, 4] + 1e3, np.full(50, 0.1)])
+    params = {"n_candidates": 8} if criterion == "ebic" else {}
+    assert reference.aliased(wide, y, [1, 4], 8, None, model)
+    assert reference.aliased(wide, y, [], 9, None, model)
+    assert not reference.aliased(wide, y, [1], 8, None, model)
+    expected = score(criterion, X, y, [1, 4], **params)
+    assert score(criterion, wide, y, [1, 9, 4, 8], **params) == pytest.approx(expected, rel=1e-7)
+    assert p_value(wide, y, [1, 4], 8, model=model) == 1
+
+
+def test_improvement_is_more_when_better() -> None:
+    assert improvement("rss", 1.0, 3.0) == 2
+    assert improvement("wilks", 0.25, 0.5) == 0.25
+    assert improvement("trace", 1.0, 3.0) == -2
+    assert improvement("aicc", math.inf, math.inf) == 0
+
+
+# Tests
+
+
+def test_one_feature_has_the_p_value_of_the_simple_regression_and_of_the_one_way_analysis(regression, iris) -> None:
+    X, y = regression
+    assert p_value(X, y, [], 3) == pytest.approx(stats.linregress(X[:, 3], y).pvalue)
+    X, y = iris
+    anova = stats.f_oneway(*(X[y == c, 1] for c in range(3)))
+    assert p_value(X, y, [], 1, model="discriminant") == pytest.approx(anova.pvalue)
+
+
+def test_a_group_has_the_f_test_of_nested_models(regression) -> None:
+    X, y = regression
+    small, large = score("rss", X, y, [1]), score("rss", X, y, [1, 2, 3, 0])
+    f = (small - large) / 3 / (large / (50 - 5))
+    assert p_value(X, y, [1], [2, 3, 0]) == pytest.approx(stats.f.sf(f, 3, 45))
+
+
+def test_raos_f_of_iris_is_the_one_that_r_prints(iris) -> None:
+    """Wilks 0.023439, approx F 199.15 on 8 and 288; at L^(1/2) = 0.1531 the approximation is exact."""
+    wilks = score("wilks", *iris, range(4))
+    f = (1 - math.sqrt(wilks)) / math.sqrt(wilks) * 288 / 8
+    assert f == pytest.approx(199.15, abs=0.005)
+    assert p_value(*iris, [], range(4), model="discriminant") == pytest.approx(stats.f.sf(f, 8, 288), rel=1e-6)
+
+
+def test_rao_and_the_exact_test_agree_on_one_feature(regression, rng: np.random.Generator) -> None:
+    X, y = regression
+    Y = np.column_stack([y, rng.normal(size=50), X[:, 2] + rng.normal(size=50)])
+    one = lambda_partial(X, Y, [0, 3], 2)
+    assert p_value(X, Y, [0, 3], 2) == pytest.approx(reference.rao(one, 3, 1, 50 - 1 - 2 - 1))
+    classes = np.digitize(y, [-4, 0, 4])
+    one = lambda_partial(X, classes, [0, 3], 2, model="discriminant")
+    assert p_value(X, classes, [0, 3], 2, model="discriminant") == pytest.approx(reference.rao(one, 1, 3, 50 - 4 - 2))
+
+
+def test_the_order_of_several_targets_and_features_is_symmetric(regression) -> None:
+    """det E_A / det E_0 is the same when features and targets change places; so are Rao's degrees of freedom."""
+    X, _ = regression
+    there = p_value(X[:, :3], X[:, 3:6], [], [0, 1, 2])
+    assert there == pytest.approx(p_value(X[:, 3:6], X[:, :3], [], [0, 1, 2]))
+
+
+# Strategies
+
+
+def forward_by_loop(
+    value: Callable[[list[int]], float], p: int, enter: float, drop: float | None
+) -> tuple[list[int], int]:
+    """Dropping (or plain forward, drop=None), then re-forward: index lists and a function, nothing else."""
+    selected: list[int] = []
+    pool, evaluations = list(range(p)), 0
+    while pool:
+        gains = {j: value([*selected, j]) - value(selected) for j in pool}
+        evaluations += len(pool)
+        j = max(pool, key=gains.__getitem__)
+        if not gains[j] > enter:
+            break
+        selected.append(j)
+        pool = [i for i in pool if i != j and (drop is None or gains[i] > drop)]
+    if drop is not None:
+        known = len(pool)
+        rest, more = [j for j in range(p) if j not in selected], 0
+        while rest:
+            gains = {j: value([*selected, j]) - value(selected) for j in rest}
+            more += len(rest)
+            j = max(rest, key=gains.__getitem__)
+            if not gains[j] > enter:
+                break
+            selected.append(j)
+            rest.remove(j)
+        evaluations += more - known
+    return selected, evaluations
+
+
+def trace_by_inverse(within: np.ndarray, total: np.ndarray, subset: list[int]) -> float:
+    """trace(inv(Sw) Sb) from the scatter matrices."""
+    block = np.ix_(subset, subset)
+    return float(np.trace(np.linalg.solve(within[block], (total - within)[block]))) if subset else 0.0
+
+
+def test_dropping_on_the_digits_is_the_loop_of_the_paper() -> None:
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:200, [*range(18, 23), *range(26, 31), *range(34, 39), *range(42, 47)]], y[:200]
+    value = partial(trace_by_inverse, *scatters(X, y))
+    selected, evaluations = forward_by_loop(value, X.shape[1], 0.6, 0.6)
+    path = run("dropping", X, y, criterion="trace", enter=0.6, leave=0, drop=0.6)
+    assert list(path.selected) == selected
+    assert path.n_evaluations == evaluations + len(selected)
+    assert path.score == pytest.approx(value(selected))
+    assert {"add", "drop", "recall"} == {step.action for step in path.steps}
+
+
+def test_forward_on_regression_is_the_loop(regression) -> None:
+    X, y = regression
+
+    def value(subset: list[int]) -> float:
+        design = np.column_stack([np.ones(50), X[:, subset]])
+        rss = float(np.sum((y - design @ np.linalg.lstsq(design, y)[0]) ** 2))
+        return -(50 * math.log(rss / 50) + math.log(50) * (len(subset) + 1))
+
+    selected, evaluations = forward_by_loop(value, 8, 0, None)
+    path = run("forward", X, y, criterion="bic")
+    assert (list(path.selected), path.n_evaluations) == (selected, evaluations)
+    assert path.score == pytest.approx(-value(selected))
+    assert path.start == pytest.approx(-value([]))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("criterion", ["bic", "rss", "wilks"])
+def test_a_path_adds_up(strategy: str, criterion: str, regression) -> None:
+    """The score is the start plus all gains, and nothing that was included leaves or that was excluded enters."""
+    X, y = regression
+    y = y if criterion in REGRESSION else np.digitize(y, [-2, 2])
+    path = run(strategy, X, y, criterion=criterion, include=[3], exclude=[0], groups=[[5, 1]], max_features=5)
+    sign = -1 if criterion in reference.LOWER_IS_BETTER else 1
+    assert path.score == pytest.approx(path.start + sign * sum(step.gain for step in path.steps))
+    assert path.score == pytest.approx(score(criterion, X, y, path.selected))
+    assert path.steps[0][:3] == ("start", "add", (3,))
+    assert path.selected[0] == 3
+    assert 0 not in path.selected
+    assert (1 in path.selected) == (5 in path.selected)
+    assert len(path.selected) <= 5
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_strategy_finds_an_easy_answer(strategy: str, regression) -> None:
+    X, y = regression
+    two = np.column_stack([y, np.sin(5 * y)])
+    assert set(run(strategy, X, y, criterion="rss", rounds=math.inf).selected) == {1, 4, 6}
+    assert set(run(strategy, X, two, criterion="ebic", rounds=math.inf).selected) == {1, 4, 6}
+
+
+def test_noise_selects_nothing(rng: np.random.Generator) -> None:
+    found = [
+        bool(run("forward", rng.normal(size=(12, 5)), np.arange(12) % 3, criterion="trace", max_features=1).selected)
+        for _ in range(100)
+    ]
+    assert np.mean(found) < 0.12
+
+
+def mistaken_forward() -> tuple[np.ndarray, np.ndarray]:
+    """y = x0 + x1 and x2 = y + a little: forward takes x2 first, and x0 and x1 make it useless."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 4))
+    y = X[:, 0] + X[:, 1] + 0.01 * rng.normal(size=60)
+    X[:, 2] = y + 0.3 * rng.normal(size=60)
+    return X, y
+
+
+def actions(path: ReferencePath) -> list[tuple[str, str, tuple[int, ...]]]:
+    return [step[:3] for step in path.steps]
+
+
+def test_stepwise_mends_what_forward_mistook() -> None:
+    X, y = mistaken_forward()
+    path = run("stepwise", X, y, criterion="bic")
+    first, second = path.selected
+    assert actions(path) == [
+        ("forward", "add", (2,)),
+        ("forward", "add", (first,)),
+        ("forward", "add", (second,)),
+        ("backward", "remove", (2,)),
+    ]
+    # Pools of 4, 3, 2; removals 1, 2, 3, 2; the pool of 2 once the feature is back.
+    assert path.n_evaluations == 4 + 3 + 2 + 1 + 2 + 3 + 2 + 2
+    with pytest.raises(ValueError, match="cycle"):
+        run("stepwise", X, y, criterion="bic", enter=0.1, leave=0.2)
+
+
+def test_backward_skips_combinations_of_earlier_features() -> None:
+    X, y = mistaken_forward()
+    X = np.column_stack([np.ones(60), X, X[:, 0] + X[:, 1]])
+    path = run("backward", X, y, criterion="bic", max_features=1)
+    assert path.steps[0][:3] == ("start", "add", (1, 2, 3, 4))
+    assert [step.action for step in path.steps[1:]] == ["remove"] * 3
+    assert path.n_evaluations == 4 + 3 + 2 + 1
+
+
+def test_floating_gives_up_a_feature_for_a_better_set_of_that_size() -> None:
+    X, y = mistaken_forward()
+    path = run("floating", X, y, criterion="r2", enter=1e-4, leave=0)
+    assert [step.action for step in path.steps] == ["add", "add", "add", "remove"]
+    assert set(path.selected) == {0, 1}
+    # The pool of 2 at the end is new, the removals from 2 units are not looked at.
+    assert path.n_evaluations == 4 + 3 + 2 + 3 + 2
+
+
+def test_swap_exchanges_to_the_end() -> None:
+    X, y = mistaken_forward()
+    path = run("swap", X, y, criterion="r2", enter=0, max_features=2)
+    other = path.steps[1].features[0]
+    assert actions(path)[2:] == [("swap", "remove", (2,)), ("swap", "add", (1 - other,))]
+    # Two scans of 2 x 2 pairs: one that finds the exchange, one that finds none.
+    assert path.n_evaluations == 4 + 3 + 4 + 4
+
+
+def test_ties_go_to_the_lowest_index(regression) -> None:
+    X, y = regression
+    path = run("forward", np.column_stack([X, X[:, ::-1]]), y, criterion="bic")
+    assert path.selected == run("forward", X, y, criterion="bic").selected
+
+
+def test_rows_limit_the_size(rng: np.random.Generator) -> None:
+    X, y = rng.normal(size=(8, 12)), rng.normal(size=8)
+    assert len(run("forward", X, y, criterion="rss", enter=-math.inf).selected) == 6
+    assert len(run("forward", X, np.arange(8) % 3, criterion="trace", enter=-math.inf).selected) == 4
+
+
+def test_fbed_rounds(regression) -> None:
+    """No round: what forward dropping found. A round that adds nothing is the last one."""
+    X, y = regression
+    fbed = partial(run, "fbed", X, y, criterion="bic", drop=40.0)
+    none, one, many = fbed(rounds=0), fbed(rounds=1), fbed(rounds=math.inf)
+    assert [step.action for step in none.steps].count("recall") == 0
+    assert set(none.selected) <= set(one.selected) <= set(many.selected)
+    assert {1, 4, 6} <= set(many.selected)
+    assert many.steps[-1].action == "recall"
+
+
+def test_a_test_that_goes_round_in_circles_stops(regression) -> None:
+    """Everything that enters by the test leaves again at once, because any loss is accepted."""
+    path = run("stepwise", *regression, criterion="rss", leave=math.inf)
+    assert [step.action for step in path.steps] == ["add", "remove"]
+    assert path.selected == ()

@@ -1,0 +1,208 @@
+"""Every gain, of additions and removals, equals the textbook difference; every path equals the textbook path."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import reference
+from dropstep import select
+from dropstep.criteria import CRITERIA
+from dropstep.features import as_units
+from dropstep.problem import problem_of
+from dropstep.search import Search
+from dropstep.select import _search
+from dropstep.strategies import STRATEGIES
+from dropstep.table import Table
+from dropstep.target import as_target
+from tables import RandomTable, tables
+
+LINEAR = [name for name, criterion in CRITERIA.items() if criterion.kind == "linear"]
+CLASSES = [name for name, criterion in CRITERIA.items() if criterion.kind == "discriminant"]
+PENALISED = [name for name, criterion in CRITERIA.items() if criterion.penalised]
+WORDS = {"enter": "auto", "leave": "auto", "drop": None, "max_features": None, "rounds": 1}
+
+# What rounding is relative to, where the score itself may be near zero: M = I + G, R2 = 1 - RSS / TSS.
+UNIT = dict.fromkeys(["trace", "pillai", "roy", "r2", "adj_r2"], 1.0)
+
+thorough = settings(deadline=None, max_examples=120, suppress_health_check=[HealthCheck.too_slow])
+
+
+def search_of(table: RandomTable, way: str, criterion: str, groups: Any = None, **words: Any) -> Search:
+    target = as_target(table.y, len(table.X), table.model, table.weights)
+    problem = problem_of(Table(table.X), target, table.weights, way)
+    units = as_units(problem.n_features, None, None, None, groups)
+    return _search(problem, units, "forward", criterion, WORDS | words)
+
+
+def fitting(table: RandomTable, criterion: str) -> bool:
+    """Cp takes its sigma2 from the full model, which p > n does not have."""
+    return criterion != "cp" or (table.X.shape[1] + 3 < len(table.X) and table.weights is None)
+
+
+def close(fast: float, slow: float, scale: float) -> bool:
+    """Equal to 1e-7 relative; differences of scores cannot have more digits than the scores."""
+    return fast == slow or abs(fast - slow) <= 1e-7 * abs(slow) + 1e-11 * abs(scale)
+
+
+@thorough
+@given(tables(), st.sampled_from(["moments", "columns"]), st.data())
+def test_gains_are_the_textbook_differences(table: RandomTable, way: str, data: st.DataObject) -> None:
+    criterion = data.draw(st.sampled_from(LINEAR if table.model == "linear" else CLASSES))
+    assume(fitting(table, criterion))
+    search = search_of(table, way, criterion)
+    rng = np.random.default_rng(table.seed)
+    for _ in range(int(rng.integers(0, 9))):
+        wander(search, rng, table.n_rows)
+    check_gains(search, table, criterion)
+
+
+def wander(search: Search, rng: np.random.Generator, rows: float) -> None:
+    """One random move: mostly an addition, where half of the rows stay free."""
+    if search.selected and rng.random() < 0.35:
+        search.remove(int(rng.choice(search.selected)), "backward")
+        return
+    moves = search.additions()
+    free = moves.units[moves.rank > 0]
+    if len(free) and search.projection.size < rows / 2 - 2:
+        search.add(int(rng.choice(free)), "forward")
+
+
+def check_gains(search: Search, table: RandomTable, criterion: str) -> None:
+    problem = reference.problem_of(table.X, table.y, table.weights, table.model)
+    known = reference.criterion_of(problem, criterion)
+
+    def score(units: list[int]) -> float:
+        return reference.score_of(problem, known, [j for u in units for j in search.units[u]])
+
+    now = score(search.selected)
+    scale = max(abs(now), abs(search.score), abs(score([])), UNIT.get(criterion, 0.0))
+    assert close(search.score, now, scale)
+    moves = search.additions()
+    for unit, gain, rank in zip(moves.units, moves.gains, moves.rank, strict=True):
+        features = reference.flat([search.units[u] for u in search.selected])
+        assert (rank == 0) == reference.adds_nothing(problem, features, tuple(search.units[unit]))
+        slow = reference.improvement(criterion, score([*search.selected, int(unit)]), now) if rank else 0.0
+        assert close(gain, slow, scale), f"adding {unit}"
+    moves = search.removals()
+    for unit, loss in zip(moves.units, moves.gains, strict=True):
+        slow = -reference.improvement(criterion, score([u for u in search.selected if u != unit]), now)
+        assert close(loss, slow, scale), f"removing {unit}"
+
+
+@thorough
+@given(tables(), st.sampled_from(["moments", "columns"]), st.data())
+def test_gains_of_groups_are_the_textbook_differences(table: RandomTable, way: str, data: st.DataObject) -> None:
+    criterion = data.draw(st.sampled_from(LINEAR if table.model == "linear" else CLASSES))
+    assume(fitting(table, criterion))
+    rng = np.random.default_rng(table.seed)
+    groups = rng.integers(0, max(1, table.X.shape[1] // 2), size=table.X.shape[1]).tolist()
+    search = search_of(table, way, criterion, groups)
+    for _ in range(int(rng.integers(0, 5))):
+        wander(search, rng, table.n_rows)
+    assume(search.projection.size < 0.6 * table.n_rows - 4)
+    check_gains(search, table, criterion)
+
+
+@thorough
+@given(tables(), st.sampled_from(["moments", "columns"]), st.booleans())
+def test_partial_lambda_and_its_test_are_the_textbook_ones(table: RandomTable, way: str, grouped: bool) -> None:
+    rng = np.random.default_rng(table.seed)
+    p = table.X.shape[1]
+    groups = rng.integers(0, max(1, p // 2), size=p).tolist() if grouped else None
+    search = search_of(table, way, "rss" if table.model == "linear" else "trace", groups)
+    for _ in range(int(rng.integers(0, 4))):
+        wander(search, rng, table.n_rows)
+    problem = reference.problem_of(table.X, table.y, table.weights, table.model)
+    features = reference.flat([search.units[u] for u in search.selected])
+    moves = search.additions()
+    assume((search.problem.df - moves.size - moves.rank > table.n_targets + 3).all())
+    for unit, rank, partial in zip(moves.units, moves.rank, moves.partial, strict=True):
+        assert math.isclose(partial, reference.lambda_of(problem, features, tuple(search.units[unit])), rel_tol=1e-7)
+        p_value = reference.p_value_of(problem, features, tuple(search.units[unit]))
+        for level in (0.05, 0.001):
+            significant = rank > 0 and partial <= search.problem.critical(level, search.projection.size, rank)
+            assert significant == (p_value <= level)
+
+
+@thorough
+@given(tables(), st.sampled_from(["moments", "columns"]))
+def test_the_invariant_of_the_projection(table: RandomTable, way: str) -> None:
+    """W = inv(R)' S_A, left = diag(S) - diag(W'W), cross = C - W'Z, M = base + sign Z'Z, after random moves."""
+    search = search_of(table, way, "rss" if table.model == "linear" else "trace")
+    rng = np.random.default_rng(table.seed)
+    for _ in range(12):
+        wander(search, rng, table.n_rows)
+        if rng.random() < 0.2 and len(search.pool) > 1:
+            search.drop(search.pool[:1], "forward")
+        if rng.random() < 0.2:
+            search.recall("forward")
+    search.recall("forward")
+    projection, problem = search.projection, search.problem
+    S = problem.block(np.arange(problem.n_features))
+    scale = np.sqrt(np.where(problem.diagonal > 0, problem.diagonal, 1.0))
+    A = projection.independent
+    R = projection.W[:, A]
+    unit = np.outer(scale[A], scale)
+    np.testing.assert_allclose(projection.inverse @ R, np.eye(len(A)), atol=1e-7)
+    np.testing.assert_allclose(R.T @ projection.W / unit, S[A] / unit, atol=1e-9)
+    left = problem.diagonal - (projection.W**2).sum(axis=0)
+    np.testing.assert_allclose(projection.left / scale**2, np.maximum(left, 0) / scale**2, atol=1e-9)
+    size = np.sqrt(np.diagonal(problem.base))
+    cross = problem.cross - projection.W.T @ projection.Z
+    np.testing.assert_allclose(projection.cross / scale[:, None] / size, cross / scale[:, None] / size, atol=1e-8)
+    M = problem.base + problem.sign * projection.Z.T @ projection.Z
+    np.testing.assert_allclose(projection.M / np.outer(size, size), M / np.outer(size, size), atol=1e-9)
+
+
+@settings(thorough, max_examples=250)
+@given(tables(), st.sampled_from(sorted(STRATEGIES)), st.sampled_from(["moments", "columns"]), st.data())
+def test_paths_are_the_textbook_paths(table: RandomTable, strategy: str, way: str, data: st.DataObject) -> None:
+    criterion = data.draw(st.sampled_from(LINEAR if table.model == "linear" else CLASSES))
+    assume(fitting(table, criterion))
+    p, df = table.X.shape[1], (len(table.X) if table.weights is None else table.weights.sum()) - 5
+    assume(strategy != "backward" or p < df - 1)
+    words = draw_words(data, table, strategy, criterion)
+    fast = select(
+        table.X, table.y, strategy=strategy, model=table.model, criterion=criterion, way=way,
+        sample_weight=table.weights, **words,
+    )  # fmt: skip
+    slow = reference.run(strategy, table.X, table.y, criterion=criterion, weights=table.weights, **words)
+    check_path(fast, slow, UNIT.get(criterion, 0.0))
+
+
+def draw_words(data: st.DataObject, table: RandomTable, strategy: str, criterion: str) -> dict[str, Any]:
+    """Thresholds, limits, groups and forced features that leave the fit some room."""
+    p, n = table.X.shape[1], len(table.X)
+    words: dict[str, Any] = {}
+    if data.draw(st.booleans(), label="numbers"):
+        unit = 1.0
+        if criterion == "rss":
+            unit = float(np.var(table.y) * n)
+        enter, leave, drop = (unit * data.draw(st.sampled_from([0.0, 0.005, 0.02, 0.1, 0.4])) for _ in range(3))
+        words |= {"enter": max(enter, leave), "leave": min(enter, leave), "drop": drop}
+    words["max_features"] = data.draw(st.integers(1, 6))
+    if p > 6 and data.draw(st.booleans(), label="forced"):
+        words |= {"include": [5], "exclude": [6, 3]}
+    elif p > 4 and data.draw(st.booleans(), label="grouped"):
+        words |= {"groups": [[0, 3], [1, 4]]}
+    if strategy == "fbed":
+        words["rounds"] = data.draw(st.sampled_from([0, 1, 2, math.inf]))
+    return words
+
+
+def check_path(fast: Any, slow: reference.ReferencePath, unit: float) -> None:
+    moves = [(s.phase, s.action, s.features, s.pool) for s in fast.steps]
+    slow_moves = [(s.phase, s.action, s.features, s.pool) for s in slow.steps]
+    assert moves == slow_moves
+    assert fast.selected == slow.selected
+    scale = max([unit, abs(slow.start), *(abs(s.score) for s in slow.steps)])
+    for a, b in zip(fast.steps, slow.steps, strict=True):
+        assert close(a.gain, b.gain, scale)
+        assert close(a.score, b.score, scale)
+    assert close(fast.start, slow.start, scale)
+    assert fast.n_evaluations == slow.n_evaluations
