@@ -61,6 +61,11 @@ class Regression:
         """Degrees of freedom that are left with nothing selected."""
         return self.n - 1
 
+    @property
+    def reserve(self) -> int:
+        """Degrees of freedom that must be left: E has an inverse only if every target has one."""
+        return self.q
+
     def residual(self, subset: Sequence[int]) -> Floats:
         """The targets minus their projection on the span of the subset."""
         basis, _ = orthonormal(self.features, subset)
@@ -108,6 +113,11 @@ class Discriminant:
     def df0(self) -> float:
         """Degrees of freedom that are left with nothing selected."""
         return self.n - self.classes
+
+    @property
+    def reserve(self) -> int:
+        """Degrees of freedom that must be left."""
+        return 1
 
     def eigenvalues(self, subset: Sequence[int]) -> Floats:
         """Eigenvalues of inv(Sw) Sb: with W = Q R they are the squared singular values of between inv(R)."""
@@ -519,11 +529,11 @@ class Search:
         return adds_nothing(self.problem, flat(units), unit)
 
     def fits(self, units: Sequence[Unit], unit: Unit) -> bool:
-        """Whether the rows and max_features leave room for a unit besides others: df0 - size >= 1 afterwards."""
+        """Whether the rows and max_features leave room for a unit besides others."""
         if len(flat(units)) + len(unit) > self.rules.max_features:
             return False
         after = max(size(self.problem, flat([*units, unit])), size(self.problem, flat(units)) + 1)
-        return self.problem.df0 - after >= 1
+        return self.problem.df0 - after >= self.problem.reserve
 
     # Scans; n_evaluations counts a gain once for one selected set, however often that set is scanned
 
@@ -688,7 +698,7 @@ def backward_from_all(search: Search) -> Iterator[Step]:
     units: list[Unit] = []
     for unit in search.pool:
         there = [*search.selected, *units]
-        room = search.problem.df0 - size(search.problem, flat([*there, unit])) >= 1
+        room = search.problem.df0 - size(search.problem, flat([*there, unit])) >= search.problem.reserve
         if room and not search.adds_nothing(there, unit):
             units.append(unit)
     if units:

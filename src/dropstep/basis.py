@@ -1,7 +1,7 @@
 """An orthonormal basis of the span of the selected features, held in one of the two ways in which S can be had.
 
-Both answer the same three questions: what is left of a feature beside the basis, what are the coordinates of
-features in the basis, and (columns only) what is left of a few features exactly, where downdating lost digits.
+Both answer the same questions: what are the products of a feature's residual with the others, what are the coordinates
+of features in the basis, and (columns only) what is left of features exactly, where differences lost digits.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from dropstep.problem import Problem
 
 Floats = NDArray[np.float64]
 Features = NDArray[np.intp]
-Residual = tuple[float, Floats, Floats]
 
 
 class Basis(Protocol):
@@ -24,15 +23,27 @@ class Basis(Protocol):
 
     tolerance: float  # a feature with less of its noise (its own scatter at first) left is taken for a combination
     rounding: float  # and with less than this, surely so
-    targets: Floats | None  # the part of the targets that the basis leaves, when the targets are at hand
     redo: float  # where less of the scatter is left since it was last exact, it is made exact again; 0: it cannot be
+    ahead: int  # how many features it pays to fetch beside the one that is needed
+    targets: Floats | None  # the part of the targets that the basis leaves, when the targets are at hand
 
-    def residual(self, j: int, left: float, cross: Floats, W: Floats, live: Features | None) -> Residual:
-        """What is left of feature j: its scatter, its cross products, and its products with the live features."""
+    def focus(self, live: Features | None) -> None:
+        """From now on, products with these features are asked for; None means all."""
+        ...
+
+    def fetch(self, j: int, ahead: list[int]) -> tuple[Floats, int]:
+        """Products of what is left of j, which was measured last, and of features ahead with the live ones.
+
+        Also beside how many directions it is left.
+        """
+        ...
+
+    def measure(self, j: int, left: float, cross: Floats) -> tuple[float, Floats]:
+        """Scatter and cross products left of feature j, as exact as can be."""
         ...
 
     def extend(self, length: float) -> None:
-        """Take the last residual asked for into the basis."""
+        """Take what is left of the feature that was measured last into the basis."""
         ...
 
     def reflect(self, v: Floats, tau: float) -> None:
@@ -47,8 +58,8 @@ class Basis(Protocol):
         """Give up the last directions, along which the targets had the coordinates Z."""
         ...
 
-    def coordinates(self, features: Features, independent: list[int], inverse: Floats) -> Floats:
-        """Coordinates of features in the basis, one column a feature."""
+    def coordinates(self, inverse: Floats, independent: list[int], ahead: Features) -> tuple[Floats, Floats]:
+        """Coordinates of all features in the basis; and, in the same pass, what `fetch` gives for some."""
         ...
 
     def exact(self, features: Features) -> tuple[Floats, Floats, Floats | None]:
@@ -64,17 +75,23 @@ class GramBasis:
     """The basis from moments: it exists only through coordinates, S = W'W + what is left."""
 
     tolerance, rounding = 1e-8, 1e-13
-    redo = 0.0
+    redo, ahead = 0.0, 0
     targets: Floats | None = None
 
     def __init__(self, problem: Problem) -> None:
         assert isinstance(problem.scatter, np.ndarray)
         self.S = problem.scatter
+        self.live: Features | None = None
 
-    def residual(self, j: int, left: float, cross: Floats, W: Floats, live: Features | None) -> Residual:
-        if live is None:
-            return left, cross, self.S[j] - W[:, j] @ W
-        return left, cross, self.S[j, live] - W[:, j] @ W[:, live]
+    def focus(self, live: Features | None) -> None:
+        self.live = live
+
+    def fetch(self, j: int, ahead: list[int]) -> tuple[Floats, int]:
+        row = self.S[j] if self.live is None else self.S[j, self.live]
+        return row[None, :], 0
+
+    def measure(self, j: int, left: float, cross: Floats) -> tuple[float, Floats]:
+        return left, cross
 
     def extend(self, length: float) -> None:
         pass
@@ -88,8 +105,8 @@ class GramBasis:
     def give_up(self, Z: Floats) -> None:
         pass
 
-    def coordinates(self, features: Features, independent: list[int], inverse: Floats) -> Floats:
-        return np.asarray(inverse.T @ self.S[np.array(independent, dtype=np.intp)][:, features])
+    def coordinates(self, inverse: Floats, independent: list[int], ahead: Features) -> tuple[Floats, Floats]:
+        return inverse.T @ self.S[np.array(independent, dtype=np.intp)], np.empty((0, len(self.S)))
 
     def exact(self, features: Features) -> tuple[Floats, Floats, Floats | None]:
         raise NotImplementedError("moments hold no rows")
@@ -103,55 +120,87 @@ class RowsBasis:
     def __init__(self, problem: Problem) -> None:
         assert isinstance(problem.scatter, Columns)
         self.columns = problem.scatter
-        self.redo = 1e-5 if self.columns.X.dtype == np.float64 or self.columns.in_double else 1e-2
-        self.Q = np.empty((len(self.columns.X), 8), order="F")
-        self.k = 0
+        n, p = self.columns.X.shape
+        single = self.columns.X.dtype == np.float32 and not self.columns.in_double
+        self.redo = 1e-2 if single else 1e-5
+        # A product with 16 to 24 vectors takes little longer than one with 4; its result must stay a small part of X.
+        self.ahead = min(23, n // 24) if n * p > 2**18 else 0
         self.targets = None if problem.targets is None else problem.targets.copy()
-        self._last: Floats | None = None
+        self.k = 0
+        self._Q = np.empty((n, 8), order="F")
+        self._measured = np.empty(0)
+        self._near, self._held = self.columns, np.arange(p)
+        self._pick: Features | None = None
+
+    @property
+    def Q(self) -> Floats:
+        return self._Q[:, : self.k]
+
+    def focus(self, live: Features | None) -> None:
+        """A few live features are copied side by side; otherwise all that are held are multiplied, and these picked."""
+        n, p = self.columns.X.shape
+        if live is None:
+            self._near, self._held, self._pick = self.columns, np.arange(p), None
+        elif 2 * len(live) <= len(self._held) and (10 * len(live) <= p or n * p <= 2**18):
+            self._near, self._held, self._pick = self.columns.take(live), live, None
+        else:
+            self._pick = np.searchsorted(self._held, live)
+
+    def _centred(self, features: Features) -> Floats:
+        """Columns of features, from those that lie side by side if they do."""
+        if self._near is self.columns:
+            return self.columns.centred(features)
+        at = np.minimum(np.searchsorted(self._held, features), len(self._held) - 1)
+        here = np.array_equal(self._held[at], features)
+        return self._near.centred(at) if here else self.columns.centred(features)
 
     def _left(self, vectors: Floats) -> Floats:
         """The part of vectors beside the basis; projecting twice is enough (Kahan, Parlett)."""
         if self.k:
-            Q = self.Q[:, : self.k]
+            Q = self.Q
             vectors = vectors - Q @ (Q.T @ vectors)
             vectors -= Q @ (Q.T @ vectors)
         return vectors
 
-    def residual(self, j: int, left: float, cross: Floats, W: Floats, live: Features | None) -> Residual:
-        r = self._left(self.columns.centred(np.array([j])))
-        self._last = r[:, 0]
-        if self.targets is not None:
-            cross = self.targets.T @ self._last
-        return float(self._last @ self._last), cross, self.columns.products(r, live)[0]
+    def fetch(self, j: int, ahead: list[int]) -> tuple[Floats, int]:
+        vectors = self._measured[:, None]
+        if ahead:
+            vectors = np.hstack([vectors, self._left(self._centred(np.array(ahead, dtype=np.intp)))])
+        products = self._near.products(vectors)
+        return products if self._pick is None else products[:, self._pick], self.k
+
+    def measure(self, j: int, left: float, cross: Floats) -> tuple[float, Floats]:
+        r = self._measured = self._left(self._centred(np.array([j]))[:, 0])
+        return float(r @ r), cross if self.targets is None else r @ self.targets
 
     def extend(self, length: float) -> None:
-        assert self._last is not None
-        if self.k == self.Q.shape[1]:
-            self.Q = np.concatenate([self.Q, np.empty_like(self.Q)], axis=1)
-        q = self._last / length
-        self.Q[:, self.k] = q
+        if self.k == self._Q.shape[1]:
+            self._Q = np.concatenate([self._Q, np.empty_like(self._Q)], axis=1)
+        q = self._measured / length
+        self._Q[:, self.k] = q
         self.k += 1
         if self.targets is not None:
-            self.targets -= np.outer(q, q @ self.targets)
+            self.targets -= np.multiply.outer(q, q @ self.targets)
 
     def reflect(self, v: Floats, tau: float) -> None:
-        Q = self.Q[:, : self.k]
-        Q -= np.outer(Q @ v, tau * v)
+        Q = self.Q
+        Q -= np.multiply.outer(Q @ v, tau * v)
 
     def turn(self, H: Floats) -> None:
-        self.Q[:, : self.k] = self.Q[:, : self.k] @ H
+        self._Q[:, : self.k] = self.Q @ H
 
     def give_up(self, Z: Floats) -> None:
         if self.targets is not None:
-            self.targets += self.Q[:, self.k - len(Z) : self.k] @ Z
+            self.targets += self._Q[:, self.k - len(Z) : self.k] @ Z
         self.k -= len(Z)
 
-    def coordinates(self, features: Features, independent: list[int], inverse: Floats) -> Floats:
-        return self.columns.products(self.Q[:, : self.k], features)
+    def coordinates(self, inverse: Floats, independent: list[int], ahead: Features) -> tuple[Floats, Floats]:
+        vectors = self.Q if not len(ahead) else np.hstack([self.Q, self._left(self.columns.centred(ahead))])
+        products = self.columns.products(vectors)
+        return products[: self.k], products[self.k :]
 
     def exact(self, features: Features) -> tuple[Floats, Floats, Floats | None]:
         x = self.columns.centred(features)
-        Q = self.Q[:, : self.k]
         left = self._left(x)
         cross = None if self.targets is None else left.T @ self.targets
-        return Q.T @ x, np.einsum("ij,ij->j", left, left), cross
+        return self.Q.T @ x, np.einsum("ij,ij->j", left, left), cross

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.table import Table, refuse_missing
-from dropstep.target import Classes, Target
+from dropstep.target import Classes, Numbers, Target
 
 Floats = NDArray[np.float64]
+Features = NDArray[np.intp]
 
 SMALL = 2**18  # numbers in X up to which a centred copy is cheaper than centring on the fly
-BLOCK = 2**16  # numbers in a block that is centred at a time
+BLOCK = 2**18  # numbers in a block that is copied at a time
+CANCELS = 1e4  # part of a sum of squares that is the mean's, above which the difference is made again about the mean
 FLAT = 100.0  # |mean| / sd up to which a float32 product keeps about five digits
+LARGE = 1e12  # sd up to which, and down to its inverse, squares and their sums are float32 numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +39,6 @@ class Columns:
     means : class means, one row a class; None when X is a copy that is centred already.
     codes : the class of each row; None for a regression (one class).
     root : square root of the row weights; None when all are 1 or already in X.
-    counts : rows (sum of weights) by class.
-    diagonal : S_jj.
     in_double : whether products with a float32 X are made in float64, because a mean is far from zero.
     """
 
@@ -41,114 +46,172 @@ class Columns:
     means: Floats | None
     codes: NDArray[np.intp] | None
     root: Floats | None
-    counts: Floats
-    diagonal: Floats
     in_double: bool = False
 
-    def centred(self, features: NDArray[np.intp]) -> Floats:
+    def centred(self, features: Features) -> Floats:
         """Columns x~ of the features, in float64."""
         taken = self.X[:, features].astype(np.float64, order="F")
-        if self.means is not None:
-            taken -= _by_row(self.means[:, features], self.codes)
-            if self.root is not None:
-                taken *= self.root[:, None]
+        if self.means is None:
+            return taken
+        taken -= _by_row(self.means[:, features], self.codes)
+        taken -= _by_row(self._means_of(taken), self.codes)  # once more: the means are exact to rounding only
+        if self.root is not None:
+            taken *= self.root[:, None]
         return taken
 
-    def products(self, R: Floats, features: NDArray[np.intp] | None = None) -> Floats:
-        """R' X~ for vectors R that are centred within classes: one pass over X (or over the features named)."""
-        scaled = R if self.root is None or self.means is None else R * self.root[:, None]
+    def _means_of(self, taken: Floats) -> Floats:
+        w = np.ones(len(taken)) if self.root is None else self.root**2
+        if self.codes is None:
+            return np.asarray(w @ taken / w.sum())[None, :]
+        counts = np.bincount(self.codes, w)
+        return np.stack([np.bincount(self.codes, w * column) / counts for column in taken.T], axis=1)
+
+    def products(self, R: Floats) -> Floats:
+        """R' X~ for vectors R that are centred within classes: one pass over X."""
+        if self.root is not None and self.means is not None:
+            R = R * self.root[:, None]
         if self.in_double:
-            made = self._products_in_double(scaled, features)
-        else:
-            cast = scaled.astype(self.X.dtype, copy=False)
-            made = (cast.T @ (self.X if features is None else self.X[:, features])).astype(np.float64, copy=False)
-        return made
+            return np.concatenate([R.T @ block.astype(np.float64) for block in self._blocks()], axis=1)
+        return np.asarray(R.astype(self.X.dtype, copy=False).T @ self.X, dtype=np.float64)
 
-    def _products_in_double(self, R: Floats, features: NDArray[np.intp] | None) -> Floats:
-        at = np.arange(self.X.shape[1]) if features is None else features
-        made = np.empty((R.shape[1], len(at)))
+    def _blocks(self) -> Iterator[NDArray[Any]]:
         step = max(1, BLOCK // len(self.X))
-        for start in range(0, len(at), step):
-            block = slice(start, start + step)
-            made[:, block] = R.T @ self.X[:, at[block]].astype(np.float64)
-        return made
+        return (self.X[:, start : start + step] for start in range(0, self.X.shape[1], step))
+
+    def take(self, features: Features) -> Columns:
+        """A copy of a few columns, side by side."""
+        means = None if self.means is None else self.means[:, features]
+        return Columns(self.X[:, features], means, self.codes, self.root, self.in_double)
 
 
-def of_table(table: Table, target: Target, weights: Floats | None) -> tuple[Columns, Floats]:
-    """Columns of a table, and their class means (which a problem needs)."""
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """What one look at all columns gives: rows and means by class, scatter of each, products with the targets."""
+
+    counts: Floats
+    means: Floats
+    diagonal: Floats
+    cross: Floats | None
+    targets: Floats | None
+
+
+def columns_of(table: Table, target: Target, weights: Floats | None) -> tuple[Columns, Sums]:
+    """Columns of a table, and their sums."""
     X = table.values
-    codes = target.codes if isinstance(target, Classes) else None
-    n_classes = len(target.labels) if isinstance(target, Classes) else 1
-    w = np.ones(len(X)) if weights is None else weights
-    counts: Floats = np.array([w.sum()]) if codes is None else np.bincount(codes, w, n_classes).astype(np.float64)
+    codes, counts, member = _classes(target, len(X), weights)
+    root = None if weights is None else np.sqrt(weights)
+    y = _centred_targets(target, weights)
     with np.errstate(invalid="ignore", over="ignore"):
-        means = _first_means(X, codes, w, counts)
-        refuse_missing(table, means)
-        root = None if weights is None else np.sqrt(weights)
         if X.size <= SMALL:
-            return _small(X, means, codes, root, counts)
-        means, diagonal = _about(X, means, codes, w, counts)
+            return _small(table, codes, root, counts, member, y)
+        if y is None:
+            sums, cross = np.asarray(member.astype(X.dtype) @ X, dtype=np.float64), None
+        else:
+            both = np.concatenate([member, y.T if root is None else (y * root[:, None]).T])
+            made = np.asarray(both.astype(X.dtype) @ X, dtype=np.float64)
+            sums, cross = made[:1], made[1:].T
+        means = sums / counts[:, None]
+        refuse_missing(table, means)
+        diagonal = _scatter(X, means, codes, weights, counts)
+    columns = Columns(X, means, codes, root, X.dtype == np.float32 and _beyond_float32(means, diagonal, counts))
+    if columns.in_double and y is not None:
+        cross = columns.products(y).T
+    return columns, Sums(counts, means, diagonal, cross, y)
+
+
+def _beyond_float32(means: Floats, diagonal: Floats, counts: Floats) -> bool:
+    """Whether products in float32 would lose too many digits, or overflow, for some column."""
     sd = np.sqrt(diagonal / counts.sum())
-    far = np.any(np.abs(means).max(axis=0) > FLAT * sd, where=sd > 0)
-    return Columns(X, means, codes, root, counts, diagonal, bool(far) and X.dtype == np.float32), means
+    extreme = (np.abs(means).max(axis=0) > FLAT * sd) | (sd > LARGE) | (sd < 1 / LARGE)
+    return bool(np.any(extreme, where=sd > 0))
+
+
+def _classes(target: Target, n: int, weights: Floats | None) -> tuple[NDArray[np.intp] | None, Floats, Floats]:
+    """The class of each row, the rows of each class, and their membership (weights by class and row)."""
+    w = np.ones(n) if weights is None else weights
+    if isinstance(target, Numbers):
+        return None, np.array([w.sum()]), w[None, :]
+    member = np.zeros((len(target.labels), n))
+    member[target.codes, np.arange(n)] = w
+    return target.codes, member.sum(axis=1), member
+
+
+def _centred_targets(target: Target, weights: Floats | None) -> Floats | None:
+    """Targets about their mean, times the root of the weights; the second round takes the rounding of the first."""
+    if isinstance(target, Classes):
+        return None
+    y = target.values
+    for _ in range(2):
+        y = y - (y.mean(axis=0) if weights is None else weights @ y / weights.sum())
+    return y if weights is None else y * np.sqrt(weights)[:, None]
 
 
 def _small(
-    X: NDArray[Any], means: Floats, codes: NDArray[np.intp] | None, root: Floats | None, counts: Floats
-) -> tuple[Columns, Floats]:
+    table: Table,
+    codes: NDArray[np.intp] | None,
+    root: Floats | None,
+    counts: Floats,
+    member: Floats,
+    y: Floats | None,
+) -> tuple[Columns, Sums]:
+    """A small table is centred in a copy, which costs nothing and keeps every digit."""
+    X = table.values.astype(np.float64, copy=False)
+    means = member @ X / counts[:, None]
+    refuse_missing(table, means)
     centred = X - _by_row(means, codes)
     if root is not None:
         centred *= root[:, None]
     diagonal = np.einsum("ij,ij->j", centred, centred)
-    return Columns(centred, None, codes, root, counts, diagonal), means
+    cross = None if y is None else centred.T @ y
+    return Columns(centred, None, codes, root), Sums(counts, means, diagonal, cross, y)
 
 
-def _first_means(X: NDArray[Any], codes: NDArray[np.intp] | None, w: Floats, counts: Floats) -> Floats:
-    """Class means, to the precision of X."""
-    if codes is None:
-        return np.asarray((w / counts[0]).astype(X.dtype) @ X, dtype=np.float64)[None, :]
-    member = np.zeros((len(counts), len(X)), dtype=X.dtype)
-    member[codes, np.arange(len(X))] = w / counts[codes]
-    return np.asarray(member @ X, dtype=np.float64)
+def _scatter(
+    X: NDArray[Any], means: Floats, codes: NDArray[np.intp] | None, weights: Floats | None, counts: Floats
+) -> Floats:
+    """Scatter of each feature about its class means: sum of squares minus the part of the means.
 
-
-def _about(
-    X: NDArray[Any], means: Floats, codes: NDArray[np.intp] | None, w: Floats, counts: Floats
-) -> tuple[Floats, Floats]:
-    """Means mended, and the scatter of each feature about them, from blocks centred at the first means.
-
-    With b = x - m: mean(x) = m + mean(b), and the scatter of x is that of b: sum(b^2) - n mean(b)^2.
+    Where the means have nearly all of it, the difference has few digits, and is made again about the means.
     """
-    first = np.zeros_like(means)
-    second = np.zeros_like(means)
-    for rows, features in _blocks(X):
-        at = None if codes is None else codes[rows]
-        block = X[rows, features] - _by_row(means[:, features], at).astype(X.dtype)
-        member = _membership(at, w[rows], len(counts)).astype(X.dtype)
-        first[:, features] += member @ block
-        second[:, features] += member @ np.square(block, out=block)
-    shift = first / counts[:, None]
-    return means + shift, np.maximum(second - counts[:, None] * shift**2, 0.0).sum(axis=0)
+    whole = in_threads(partial(_squares, X, weights), len(X))
+    between = counts @ means**2
+    diagonal = whole - between
+    doubtful = between > CANCELS * diagonal
+    if X.dtype == np.float32:
+        doubtful |= ~np.isfinite(whole) | (whole < counts.sum() / LARGE**2)
+    again = np.flatnonzero(doubtful)
+    step = max(1, BLOCK // len(X))
+    for start in range(0, len(again), step):
+        at = again[start : start + step]
+        block = X[:, at].astype(np.float64) - _by_row(means[:, at], codes)
+        w = 1.0 if weights is None else weights[:, None]
+        shift = (w * block).sum(axis=0) / counts.sum()
+        diagonal[at] = (w * (block - shift) ** 2).sum(axis=0) if codes is None else (w * block**2).sum(axis=0)
+    return np.maximum(diagonal, 0.0)
 
 
-def _membership(codes: NDArray[np.intp] | None, w: Floats, n_classes: int) -> Floats:
-    if codes is None:
-        return w[None, :]
-    member = np.zeros((n_classes, len(codes)))
-    member[codes, np.arange(len(codes))] = w
-    return member
+def _squares(X: NDArray[Any], weights: Floats | None, rows: slice) -> Floats:
+    """Sums of squares over some rows; in float32 a block at a time, so that long sums lose no digits."""
+    step = rows.stop - rows.start if X.dtype == np.float64 else 256
+    total = np.zeros(X.shape[1])
+    for start in range(rows.start, rows.stop, max(1, step)):
+        block = X[start : min(start + step, rows.stop)]
+        if weights is None:
+            total += np.einsum("ij,ij->j", block, block)
+        else:
+            total += np.einsum("i,ij,ij->j", weights[start : start + len(block)], block, block)
+    return total
+
+
+def in_threads(part: Callable[[slice], Floats], n: int) -> Floats:
+    """The sum of a function over parts of n rows, one part a core; NumPy lets threads run side by side."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    bounds = np.linspace(0, n, min(cores, 8) + 1).astype(int)
+    parts = [slice(int(a), int(b)) for a, b in pairwise(bounds)]
+    with ThreadPoolExecutor(len(parts)) as pool:
+        return np.asarray(sum(pool.map(part, parts)))
 
 
 def _by_row(means: Floats, codes: NDArray[np.intp] | None) -> Floats:
     """The mean of each row's class: broadcast over rows when there is one class."""
     return means if codes is None else means[codes]
-
-
-def _blocks(X: NDArray[Any]) -> Iterator[tuple[slice, slice]]:
-    """Blocks that lie together in memory: of rows in C order, of features in Fortran order."""
-    n, p = X.shape
-    if X.flags.f_contiguous and not X.flags.c_contiguous:
-        step = max(1, BLOCK // n)
-        return ((slice(None), slice(start, start + step)) for start in range(0, p, step))
-    step = max(1, BLOCK // p)
-    return ((slice(start, start + step), slice(None)) for start in range(0, n, step))

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, special
 
+from dropstep.explained import Change, Explained, SingleChange
 from dropstep.problem import Problem
-from dropstep.projection import Change, Projection
+from dropstep.projection import Projection
 
 Floats = NDArray[np.float64]
 
@@ -24,8 +25,8 @@ Floats = NDArray[np.float64]
 class Criterion:
     """A score of a selection.
 
-    Subclasses define `score(read, size, problem)`, where `read` is what `of` and `after` return for the matrix
-    M, for one selection or for many at once.
+    Subclasses define `score(read, size, problem)`, where `read` is what `of` and `after` return, for one selection
+    or for many at once.
     """
 
     name: ClassVar[str]
@@ -40,101 +41,92 @@ class Criterion:
     def score(self, read: Any, size: Any, problem: Problem) -> Any:
         raise NotImplementedError
 
-    def of(self, M: Floats, problem: Problem) -> Any:
-        """What the score reads of M."""
+    def of(self, explained: Explained) -> Any:
+        """What the score reads of what is explained."""
         raise NotImplementedError
 
-    def after(self, M: Floats, change: Change, sign: int, problem: Problem) -> Any:
-        """What it reads of M + sign v v', for each unit of a change."""
+    def after(self, explained: Explained, change: Change, sign: int) -> Any:
+        """What it would read after each move, M + sign v v'."""
         raise NotImplementedError
 
-    def value(self, M: Floats, size: float, problem: Problem) -> float:
-        return float(self.score(self.of(M, problem), size, problem))
+    def order(self, explained: Explained, change: Change, size: float) -> Floats:
+        """Numbers in the order of the gains, at least 0 and 0 for what is not free, for moves of one feature each."""
+        gains = self.gains(explained, change, size)
+        return np.where(change.free, gains - gains.min(), 0.0)
 
-    def gains(self, M: Floats, change: Change, size: float, problem: Problem) -> Floats:
-        """By how much each addition would improve the score; 0 for units that add no direction."""
-        now = self.score(self.of(M, problem), size, problem)
-        then = self.score(self.after(M, change, problem.sign, problem), size + change.rank, problem)
-        return np.where(change.rank > 0, self.better * (then - now), 0.0)
+    def value(self, explained: Explained, size: float) -> float:
+        """The score of what is explained by so many independent features."""
+        if explained.value is None:
+            explained.value = float(self.score(self.of(explained), size, explained.problem))
+        return explained.value
 
-    def losses(self, M: Floats, change: Change, size: float, problem: Problem) -> Floats:
+    def gains(self, explained: Explained, change: Change, size: float) -> Floats:
+        """By how much each addition would improve the score; 0 for units that bring no independent feature."""
+        problem = explained.problem
+        then = self.score(self.after(explained, change, problem.sign), size + change.rank, problem)
+        return np.where(change.free, self.better * (then - self.value(explained, size)), 0.0)
+
+    def gain(self, explained: Explained, change: Change, at: int, size: float) -> float:
+        """The gain of one addition."""
+        if len(explained.M) > 1 or not isinstance(change, SingleChange) or not change.free[at]:
+            return float(self.gains(explained, change.only(at), size)[0])
+        read = self.after_power(explained, float(change.power[at]))
+        return self.better * (float(self.score(read, size + 1, explained.problem)) - self.value(explained, size))
+
+    def after_power(self, explained: Explained, power: float) -> Any:
+        """What the score would read with so much more explained, of a single target."""
+        one = SingleChange(np.ones(1), np.full((1, 1), math.sqrt(power)), np.ones(1, dtype=bool))
+        return self.after(explained, one, explained.problem.sign)[0]
+
+    def losses(self, explained: Explained, change: Change, size: float) -> Floats:
         """By how much each removal would worsen the score."""
-        now = self.score(self.of(M, problem), size, problem)
-        then = self.score(self.after(M, change, -problem.sign, problem), size - change.rank, problem)
-        return np.asarray(self.better * (now - then))
+        problem = explained.problem
+        then = self.score(self.after(explained, change, -problem.sign), size - change.rank, problem)
+        return np.asarray(self.better * (self.value(explained, size) - then))
 
 
 class OfTrace(Criterion):
     """A criterion that reads the trace of M."""
 
-    def of(self, M: Floats, problem: Problem) -> float:
-        return max(float(np.trace(M)), 0.0)
+    def of(self, explained: Explained) -> float:
+        return explained.trace
 
-    def after(self, M: Floats, change: Change, sign: int, problem: Problem) -> Floats:
-        v = change.vectors
-        return np.asarray(np.maximum(np.trace(M) + sign * np.einsum("umt,umt->u", v, v), 0.0))
+    def after(self, explained: Explained, change: Change, sign: int) -> Floats:
+        return explained.trace + sign * change.power
+
+    def after_power(self, explained: Explained, power: float) -> float:
+        return explained.trace + explained.problem.sign * power
+
+    def order(self, explained: Explained, change: Change, size: float) -> Floats:
+        return change.power
 
 
 class OfDeterminant(Criterion):
     """A criterion that reads the log determinant of M."""
 
-    def of(self, M: Floats, problem: Problem) -> float:
-        return float(np.linalg.slogdet(positive(M, problem))[1])
+    def of(self, explained: Explained) -> float:
+        return explained.logdet
 
-    def after(self, M: Floats, change: Change, sign: int, problem: Problem) -> Floats:
-        return self.of(M, problem) + log_ratio(positive(M, problem), change, sign)
+    def after(self, explained: Explained, change: Change, sign: int) -> Floats:
+        return explained.logdet + explained.log_ratio(change, sign)
+
+    def after_power(self, explained: Explained, power: float) -> float:
+        ratio = 1 + explained.problem.sign * power / explained.positive[0, 0]
+        return explained.logdet + (math.log(ratio) if ratio > 0 else -math.inf)
+
+    def order(self, explained: Explained, change: Change, size: float) -> Floats:
+        return change.power if len(explained.M) == 1 else explained.inner(change)
 
 
 class OfMatrix(Criterion):
     """A criterion that reads M itself."""
 
-    def of(self, M: Floats, problem: Problem) -> Floats:
-        return M
+    def of(self, explained: Explained) -> Floats:
+        return explained.M
 
-    def after(self, M: Floats, change: Change, sign: int, problem: Problem) -> Floats:
+    def after(self, explained: Explained, change: Change, sign: int) -> Floats:
         v = change.vectors
-        return np.asarray(M + sign * np.einsum("umt,ums->uts", v, v))
-
-
-def positive(M: Floats, problem: Problem) -> Floats:
-    """M, raised to rounding where a regression leaves less: an exact fit has a score, if one without meaning."""
-    if problem.sign > 0:
-        return M
-    base = np.diagonal(problem.base)
-    shares = M / np.sqrt(np.outer(base, base))
-    least = float(shares[0, 0] if len(base) == 1 else np.linalg.eigvalsh(shares)[0])
-    return M if least >= problem.exact_fit else M + np.diag((problem.exact_fit - least) * base)
-
-
-def log_ratio(M: Floats, change: Change, sign: int) -> Floats:
-    """log det(M + sign v v') - log det(M), for each unit: log det(I + sign v' inv(M) v)."""
-    v = change.vectors
-    units, m, q = v.shape
-    if q == 1:
-        inner = np.einsum("umt,umt->u", v, v) / M[0, 0]
-        return _log1p(sign * inner)
-    half = linalg.solve_triangular(_root(M), v.reshape(units * m, q).T, lower=True).T.reshape(units, m, q)
-    if m == 1:
-        return _log1p(sign * np.einsum("umt,umt->u", half, half))
-    inner = np.eye(m) + sign * np.einsum("umt,ult->uml", half, half)
-    signs, logs = np.linalg.slogdet(inner)
-    return np.where(signs > 0, logs, -np.inf)
-
-
-def _root(M: Floats) -> Floats:
-    scale = np.sqrt(np.diagonal(M))
-    return scale[:, None] * np.linalg.cholesky(M / np.outer(scale, scale))
-
-
-def _log1p(x: Floats) -> Floats:
-    with np.errstate(divide="ignore"):
-        return np.log1p(np.maximum(x, -1.0))
-
-
-def partial_lambda(M: Floats, change: Change, problem: Problem, *, adding: bool) -> Floats:
-    """Wilks' lambda with a unit over lambda without it, for additions or for removals: 1 means it tells nothing."""
-    sign = problem.sign if adding else -problem.sign
-    return np.exp(-sign * log_ratio(positive(M, problem), change, sign))
+        return np.asarray(explained.M + sign * np.einsum("umt,ums->uts", v, v))
 
 
 # --- regression ------------------------------------------------------------------------------------------------------
@@ -195,15 +187,31 @@ class MallowsCp(OfTrace):
             sigma = _full_covariance(problem, candidates)
         return replace(self, covariance=tuple(tuple(float(x) for x in row) for row in sigma))
 
-    def of(self, M: Floats, problem: Problem) -> float:
-        return float(np.trace(M if self.per_sample else linalg.solve(self._sigma, M, assume_a="pos")))
+    def of(self, explained: Explained) -> float:
+        if self.per_sample:
+            return explained.trace
+        return float(np.trace(linalg.solve(self._sigma, explained.M, assume_a="pos")))
 
-    def after(self, M: Floats, change: Change, sign: int, problem: Problem) -> Floats:
+    def after(self, explained: Explained, change: Change, sign: int) -> Floats:
+        return self.of(explained) + sign * self._power(change)
+
+    def after_power(self, explained: Explained, power: float) -> float:
+        unit = 1.0 if self.per_sample else self._sigma[0, 0]
+        return float(self.of(explained) + explained.problem.sign * power / unit)
+
+    def order(self, explained: Explained, change: Change, size: float) -> Floats:
+        return self._power(change)
+
+    def _power(self, change: Change) -> Floats:
+        """The trace of what moves explain, in units of the error."""
+        if self.per_sample:
+            return change.power
+        sigma = self._sigma
+        if len(sigma) == 1:
+            return np.asarray(change.power / sigma[0, 0])
         v = change.vectors
-        if not self.per_sample:
-            units, m, q = v.shape
-            v = linalg.solve_triangular(_root(self._sigma), v.reshape(units * m, q).T, lower=True).T.reshape(v.shape)
-        return np.asarray(self.of(M, problem) + sign * np.einsum("umt,umt->u", v, v))
+        half = linalg.solve_triangular(np.linalg.cholesky(sigma), v.reshape(-1, v.shape[2]).T, lower=True)
+        return np.asarray(np.einsum("umt,umt->u", *2 * [half.T.reshape(v.shape)]))
 
     def score(self, rss: Any, size: Any, problem: Problem) -> Any:
         q = problem.n_targets
@@ -225,7 +233,7 @@ def _full_covariance(problem: Problem, candidates: NDArray[np.intp]) -> Floats:
         )
     full = Projection(problem)
     full.add([int(j) for j in candidates])
-    covariance = full.M / (problem.df - full.size)
+    covariance = full.explained.M / (problem.df - full.size)
     if np.any(np.diagonal(covariance) <= 1e-14 * np.diagonal(problem.base)):
         raise ValueError(
             "cp takes sigma2 from the model with all features, which fits y exactly (sigma2 = 0); "
@@ -295,10 +303,16 @@ class EBIC(OfDeterminant):
 
     def score(self, logdet: Any, size: Any, problem: Problem) -> Any:
         bic = _log_likelihood(logdet, problem) + math.log(problem.n) * problem.n_targets * (size + 1)
-        p = self.n_candidates or 1
-        size = np.minimum(size, p)
-        selections = special.gammaln(p + 1) - special.gammaln(size + 1) - special.gammaln(p - size + 1)
-        return bic + 2 * self.gamma * selections
+        return bic + 2 * self.gamma * _log_binomial(self.n_candidates or 1, size)
+
+
+def _log_binomial(n: int, k: Any) -> Any:
+    """log of n over k."""
+    if isinstance(k, float | int):
+        k = min(k, n)
+        return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+    k = np.minimum(k, n)
+    return special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
 
 
 # --- classes ---------------------------------------------------------------------------------------------------------

@@ -12,9 +12,9 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dropstep.criteria import Criterion
-from dropstep.path import Step
-from dropstep.select import Callback, select
-from dropstep.table import Table, refuse_text
+from dropstep.path import Path, Step
+from dropstep.select import select
+from dropstep.table import Table, as_table
 from dropstep.target import Model
 
 try:  # scikit-learn 1.9 and later
@@ -116,42 +116,24 @@ class Selector(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         y : numbers (one column a target), or class labels.
         sample_weight : one number a row; a weight counts rows, so 2 is the same as the row twice.
         """
-        refuse_text(X)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_all_finite=False)
-        names = getattr(self, "feature_names_in_", None)
-        table = Table(X, None if names is None else tuple(names))
+        self._forget()
+        table = as_table(X)
+        report = _Report(self, X, y, sample_weight, table) if getattr(self, "_skl_callbacks", None) else None
         words = self.get_params(deep=False)
-        report = self._report(X, y)
-        path = select(table, y, **words, sample_weight=sample_weight, callback=report)
-        self.path_ = path
-        self.score_ = path.score
+        path = select(table, y, **words, sample_weight=sample_weight, callback=report.step if report else None)
+        if report:
+            report.end(path)
+        validate_data(self, X, skip_check_array=True)  # sets n_features_in_ and feature_names_in_
+        self.selected_, self.support_ = _chosen(path.selected, path.n_features)
         self.ranking_ = np.array(path.ranking, dtype=np.intp)
-        self._select(path.selected)
+        self.score_ = path.score
+        self.path_ = path
         return self
 
-    def _select(self, selected: Sequence[int]) -> None:
-        self.selected_ = np.array(selected, dtype=np.intp)
-        self.support_ = np.isin(np.arange(self.n_features_in_), self.selected_)
-
-    def _report(self, X: Any, y: Any) -> Callback | None:
-        """What tells the callbacks of scikit-learn about each step, and whether one of them asks to stop."""
-        if not getattr(self, "_skl_callbacks", None):
-            return None
-        whole = self._init_callback_context(max_subtasks=None)
-        whole.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        selected: list[int] = []
-
-        def report(step: Step) -> bool:
-            if step.action == "add":
-                selected.extend(step.features)
-            elif step.action == "remove":
-                selected[:] = [j for j in selected if j not in step.features]
-            one = whole.subcontext(task_name=f"{step.phase}: {step.action}")
-            one.call_on_fit_task_begin(estimator=self, X=X, y=y)
-            state = {"selected_": np.array(selected), "support_": np.isin(np.arange(X.shape[1]), selected)}
-            return bool(one.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes=state))
-
-        return report
+    def _forget(self) -> None:
+        """Forget what was fitted before, so that a fit that fails leaves nothing behind."""
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
@@ -162,3 +144,43 @@ class Selector(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         tags.target_tags.required = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _chosen(selected: Sequence[int], n_features: int) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Selected features as indices, and as a mask."""
+    indices = np.array(selected, dtype=np.intp)
+    return indices, np.isin(np.arange(n_features), indices)
+
+
+class _Report:
+    """Tells the callbacks of scikit-learn about a fit and each of its steps."""
+
+    def __init__(self, selector: Selector, X: Any, y: Any, sample_weight: Any, table: Table) -> None:
+        self.given = {"estimator": selector, "X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
+        self.table = table
+        self.selected: list[int] = []
+        self.fit = selector._init_callback_context(max_subtasks=None)
+        self.fit.call_on_fit_task_begin(**self.given)
+
+    def step(self, step: Step) -> bool:
+        """Report a step; True when a callback asks to stop."""
+        if step.action == "add":
+            self.selected.extend(step.features)
+        elif step.action == "remove":
+            self.selected = [j for j in self.selected if j not in step.features]
+        task = self.fit.subcontext(task_name=f"{step.phase}: {step.action}")
+        task.call_on_fit_task_begin(**self.given)
+        return self._end(task, self.selected, step.score)
+
+    def end(self, path: Path) -> None:
+        """Report the end of the fit."""
+        self._end(self.fit, path.selected, path.score)
+
+    def _end(self, task: Any, selected: Sequence[int], score: float) -> bool:
+        """Report the end of a task, with a selector as if the fit had stopped there."""
+        n_features = self.table.values.shape[1]
+        indices, mask = _chosen(selected, n_features)
+        fitted = {"selected_": indices, "support_": mask, "score_": score, "n_features_in_": n_features}
+        if self.table.names is not None:
+            fitted["feature_names_in_"] = np.array(self.table.names, dtype=object)
+        return bool(task.call_on_fit_task_end(**self.given, reconstruction_attributes=fitted))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -14,12 +12,12 @@ from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from dropstep.table import as_table, as_weights, refuse_missing
-from dropstep.target import Classes, Model, Target, as_target
+from dropstep.target import Classes, Model, Numbers, Target, as_target
 
 Floats = NDArray[np.float64]
 
-# A block of rows is centred in a buffer of about this many numbers (4 MB), which stays in cache.
-BLOCK = 2**19
+BLOCK = 2**20  # numbers in a block of rows that is copied to be centred
+CANCELS = 1e4  # part of a sum of squares that is the means', above which rows are centred before they are multiplied
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +53,7 @@ class Moments:
         """
         table = as_table(X)
         weights = as_weights(sample_weight, len(table.values))
-        target = as_target(y, len(table.values), model, weights)
+        target = as_target(y, len(table.values), model, weights, whole=False)
         moments = of_rows(table.values, target, weights, table.names)
         refuse_missing(table, moments.means[:, : moments.n_features])
         return moments
@@ -159,39 +157,77 @@ class Moments:
 def of_rows(
     X: NDArray[Any], target: Target, weights: Floats | None = None, names: Sequence[str] | None = None
 ) -> Moments:
-    """Moments of checked rows: the sum of the moments of their blocks."""
-    n_columns = X.shape[1] + (0 if isinstance(target, Classes) else target.values.shape[1])
-    step = max(64, BLOCK // max(1, n_columns))
-    blocks = (slice(start, start + step) for start in range(0, max(1, len(X)), step))
-    feature_names = None if names is None else tuple(names)
+    """Moments of checked rows, in one pass: sums by class, and one symmetric product."""
+    labels, n_targets = (target.labels, 0) if isinstance(target, Classes) else (None, target.values.shape[1])
     with np.errstate(invalid="ignore", over="ignore"):  # NaN and infinity show in the means and are refused by name
-        return reduce(add, (_of_block(X, target, weights, rows, feature_names) for rows in blocks))
+        counts, means = _class_means(X, target, weights)
+        if np.isfinite(means.sum()):
+            scatter = _scatter(X, target, weights, counts, means)
+        else:
+            scatter = np.full((means.shape[1], means.shape[1]), np.nan)
+    return Moments(labels, counts, means, scatter, n_targets, None if names is None else tuple(names))
 
 
-def _of_block(
-    X: NDArray[Any], target: Target, weights: Floats | None, rows: slice, names: tuple[str, ...] | None
-) -> Moments:
-    """Moments of one block: centre it by class, then one symmetric product."""
-    block = X[rows] if isinstance(target, Classes) else np.column_stack([X[rows], target.values[rows]])
-    w = np.ones(len(block)) if weights is None else weights[rows]
+def _blocks(X: NDArray[Any]) -> Iterator[slice]:
+    step = max(64, BLOCK // X.shape[1])
+    return (slice(start, start + step) for start in range(0, len(X), step))
+
+
+def _class_means(X: NDArray[Any], target: Target, weights: Floats | None) -> tuple[Floats, Floats]:
+    """Rows and means of features and targets, by class."""
+    w = np.ones(len(X)) if weights is None else weights
+    if isinstance(target, Numbers):
+        sums = np.concatenate([_sums(w[None, :], X), w[None, :] @ target.values], axis=1)
+        return np.array([w.sum()]), sums / w.sum()
+    counts = np.bincount(target.codes, w, len(target.labels)).astype(np.float64)
+    sums = np.zeros((len(counts), X.shape[1]))
+    for rows in _blocks(X):
+        codes = target.codes[rows]
+        member = np.zeros((len(counts), len(codes)))
+        member[codes, np.arange(len(codes))] = w[rows]
+        sums += _sums(member, X[rows])
+    return counts, sums / np.where(counts > 0, counts, 1.0)[:, None]
+
+
+def _sums(member: Floats, X: NDArray[Any]) -> Floats:
+    if X.dtype == np.float64:
+        return np.asarray(member @ X)
+    return np.asarray(sum(member[:, rows] @ X[rows].astype(np.float64) for rows in _blocks(X)))
+
+
+def _scatter(X: NDArray[Any], target: Target, weights: Floats | None, counts: Floats, means: Floats) -> Floats:
+    """Scatter about the class means. Rows are copied, a block at a time, only to centre, weigh or convert them.
+
+    X'X minus the part of the means has all its digits unless the means have nearly all of the sum of squares.
+    """
+    p = X.shape[1]
+    if weights is None and X.dtype == np.float64:
+        gram = X.T @ X  # a symmetric product, in any memory order
+        between = counts @ means[:, :p] ** 2
+        if np.all(between <= CANCELS * (np.diagonal(gram) - between)):
+            weighed = np.sqrt(counts)[:, None] * means[:, :p]
+            return _with_targets(gram - weighed.T @ weighed, X, target, means)
+    gram = np.zeros((means.shape[1], means.shape[1]), order="F")
+    for rows in _blocks(X):
+        block = np.empty((len(X[rows]), means.shape[1]))
+        block[:, :p] = X[rows]
+        if isinstance(target, Numbers):
+            block[:, p:] = target.values[rows]
+        block -= means if isinstance(target, Numbers) else means[target.codes[rows]]
+        if weights is not None:
+            block *= np.sqrt(weights[rows])[:, None]
+        gram = blas.dsyrk(1.0, block.T, beta=1.0, c=gram, overwrite_c=True)
+    return np.asarray(gram + np.triu(gram, 1).T)
+
+
+def _with_targets(scatter: Floats, X: NDArray[Any], target: Target, means: Floats) -> Floats:
+    """The scatter of the features, bordered by the products of the targets."""
     if isinstance(target, Classes):
-        labels, n_targets = target.labels, 0
-        member = np.zeros((len(labels), len(block)))
-        member[target.codes[rows], np.arange(len(block))] = w
-    else:
-        labels, n_targets = None, target.values.shape[1]
-        member = w[None, :]
-    counts = member.sum(axis=1)
-    means = member @ block / np.where(counts > 0, counts, 1.0)[:, None]
-    centred = block - (means[target.codes[rows]] if isinstance(target, Classes) else means)
-    if weights is not None:
-        centred *= np.sqrt(w)[:, None]
-    return Moments(labels, counts, means, _gram(centred), n_targets, names)
-
-
-def _gram(centred: Floats) -> Floats:
-    """centred' centred, by the symmetric product: half the work of the general one."""
-    if centred.size == 0:
-        return np.zeros((centred.shape[1], centred.shape[1]))
-    upper = blas.dsyrk(1.0, centred.T) if centred.flags.c_contiguous else blas.dsyrk(1.0, centred, trans=1)
-    return upper + np.triu(upper, 1).T
+        return scatter
+    p = len(scatter)
+    y = target.values - means[0, p:]
+    bordered = np.empty((p + y.shape[1], p + y.shape[1]))
+    bordered[:p, :p], bordered[p:, p:] = scatter, y.T @ y
+    bordered[:p, p:] = (y.T @ X - np.outer(y.sum(axis=0), means[0, :p])).T
+    bordered[p:, :p] = bordered[:p, p:].T
+    return bordered

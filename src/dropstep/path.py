@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -73,6 +74,10 @@ class Path:
     strategy, model, criterion : what was asked, with "auto" resolved.
     way : "moments" or "columns", how the scatter of the features was had.
     notes : what the reader should know about the numbers, in sentences; empty when all is well.
+    losses : what the score would lose now without each selected feature (of a group: its first) that could go.
+    equivalents : for the same features, the candidates that would keep most of that in their place, cheapest first, and
+        what the score would lose by the exchange (below zero: it would gain).
+    asked : the words that were given, those left at their default not counted; None if nobody took them down.
     """
 
     selected: tuple[int, ...]
@@ -89,6 +94,9 @@ class Path:
     criterion: str
     way: str
     notes: tuple[str, ...] = ()
+    losses: Mapping[int, float] = field(default_factory=dict, repr=False, compare=False)
+    equivalents: Mapping[int, tuple[tuple[int, float], ...]] = field(default_factory=dict, repr=False, compare=False)
+    asked: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
 
     @property
     def selected_names(self) -> tuple[str, ...]:
@@ -128,26 +136,26 @@ class Path:
 
     def __str__(self) -> str:
         names = ", ".join(self.selected_names) or "nothing"
+        notes = "".join(f"\nnote: {note}" for note in self.notes)
         return (
             f"{self.strategy} by {self.criterion} ({self.model}): {len(self.selected)} of {self.n_features} features, "
-            f"score {self.score:.6g}, {self.n_evaluations} evaluations; stopped because {self.stop}.\nselected: {names}"
+            f"score {self.score:.6g}, {self.n_evaluations} evaluations; stopped because {self.stop}.\n"
+            f"selected: {names}{notes}"
         )
+
+    def report(self, file: str | os.PathLike[str] | None = None, **context: Any) -> str | None:
+        """The path as one HTML page: returned as text, or written to a file.
+
+        `context` may hold a `title`, the `command` that made the path, and `data`, a mapping of facts about the table.
+        """
+        from dropstep.report import report_html, save_report
+
+        if file is None:
+            return report_html(self, **context)
+        save_report(self, file, **context)
+        return None
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{h}</th>" for h in ("phase", "action", "features", "gain", "score", "pool"))
-        body = "".join(
-            f"<tr><td>{s.phase}</td><td>{s.action}</td><td>{escape(_brief(self.names(s.features)))}</td>"
-            f"<td>{s.gain:.4g}</td><td>{s.score:.6g}</td><td>{s.pool}</td></tr>"
-            for s in self.steps
-        )
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        summary, names = str(self).split("\n", 1)
-        return (
-            f"<p><b>{escape(summary)}</b><br>{escape(names)}</p>{notes}"
-            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        )
+        from dropstep.report import path_html
 
-
-def _brief(names: tuple[str, ...], most: int = 8) -> str:
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+        return path_html(self)

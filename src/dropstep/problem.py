@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from dropstep.columns import Columns, of_table
+from dropstep.columns import SMALL, Columns, columns_of
 from dropstep.moments import Moments, of_rows
-from dropstep.table import Table
+from dropstep.table import Table, refuse_missing
 from dropstep.target import Classes, Target
 
 Floats = NDArray[np.float64]
 Way = Literal["moments", "columns"]
 
+ROUNDED = 1e-9  # a sum of weights may be off by rounding
 CONSTANT = 1e-12  # a column with sd below this part of its mean is constant up to rounding
 
 
@@ -37,6 +39,8 @@ class Problem:
     df : degrees of freedom left with nothing selected.
     scatter : where the rows of S come from: a matrix (moments) or Columns.
     targets : the centred targets themselves, when they are at hand (regression on columns).
+    separating : features with a single value within every class, but not the same in all: any criterion of class
+        separation is infinite with one of them, so they are taken for constant, and the path says so.
     """
 
     kind: Literal["linear", "discriminant"]
@@ -48,12 +52,13 @@ class Problem:
     df: float
     scatter: Floats | Columns
     targets: Floats | None = None
+    separating: tuple[int, ...] = ()
 
-    @property
+    @cached_property
     def n_features(self) -> int:
         return len(self.diagonal)
 
-    @property
+    @cached_property
     def n_targets(self) -> int:
         return int(self.cross.shape[1])
 
@@ -67,10 +72,22 @@ class Problem:
         """The arithmetic behind the numbers, in words."""
         return "double precision" if self.way == "columns" else "double precision from moments"
 
-    @property
+    @cached_property
+    def most(self) -> float:
+        """How many independent features can be judged: each target of a regression needs a row of its own."""
+        return self.df - (self.n_targets if self.kind == "linear" else 1) + ROUNDED
+
+    @cached_property
+    def small(self) -> bool:
+        """Whether the features are so few that looking at all of them costs no more than looking at some."""
+        return self.scatter.X.size <= SMALL if isinstance(self.scatter, Columns) else self.n_features <= 1000
+
+    @cached_property
     def exact_fit(self) -> float:
         """Part of the targets below which a residual is nothing but rounding."""
-        return 1e-13 if self.targets is None else 1e-22
+        if self.targets is None or self.n_targets > 1:
+            return 1e-13
+        return 1e-22
 
     def block(self, features: NDArray[np.intp]) -> Floats:
         """S among a few features."""
@@ -103,17 +120,16 @@ class Problem:
 def problem_of(table: Table, target: Target, weights: Floats | None, way: Way) -> Problem:
     """The problem of explaining a target by the features of a table."""
     if way == "moments":
-        return from_moments(of_rows(table.values, target, weights, table.names), table)
-    columns, means = of_table(table, target, weights)
+        moments = of_rows(table.values, target, weights, table.names)
+        refuse_missing(table, moments.means[:, : moments.n_features])
+        return from_moments(moments, table)
+    columns, sums = columns_of(table, target, weights)
     if isinstance(target, Classes):
-        return discriminant(columns.diagonal, columns, means, columns.counts, table, target.labels)
-    y = target.values
-    w = np.ones(len(y)) if weights is None else weights
-    y = y - w @ y / w.sum()
-    y = y - w @ y / w.sum()  # once more: the first mean is exact to rounding only
-    if weights is not None:
-        y = y * np.sqrt(w)[:, None]
-    return regression(columns.diagonal, columns, means[0], columns.products(y).T, y.T @ y, columns.counts, table, y)
+        return discriminant(sums.diagonal, columns, sums.means, sums.counts, table, target.labels)
+    y, cross = sums.targets, sums.cross
+    assert y is not None
+    assert cross is not None
+    return regression(sums.diagonal, columns, sums.means[0], cross, y.T @ y, sums.counts, table, y)
 
 
 def from_moments(moments: Moments, table: Table | None = None) -> Problem:
@@ -123,7 +139,11 @@ def from_moments(moments: Moments, table: Table | None = None) -> Problem:
     scatter = moments.scatter
     diagonal = np.diagonal(scatter)[:p].copy()
     if moments.labels is not None:
+        if len(moments.labels) < 2:
+            raise ValueError(f"y has one class only ({moments.labels[0]}); at least two are needed to tell apart")
         return discriminant(diagonal, scatter, moments.means, moments.counts, table, moments.labels)
+    if np.any(np.diagonal(scatter)[p:] <= moments.n_rows * (CONSTANT * moments.means[0, p:]) ** 2):
+        raise ValueError("y is constant: nothing is to be explained; pass another y")
     return regression(
         diagonal, scatter[:p, :p], moments.means[0, :p], scatter[:p, p:], scatter[p:, p:], moments.counts, table
     )
@@ -174,15 +194,18 @@ def discriminant(
     between = (np.sqrt(counts)[:, None] * (means - counts @ means / n)).T
     constant_within = diagonal <= (counts @ (CONSTANT * means) ** 2)
     constant = constant_within & ((between**2).sum(axis=1) <= (counts @ (CONSTANT * means) ** 2))
-    separating = np.flatnonzero(constant_within & ~constant)
-    if len(separating):
-        raise ValueError(
-            f"{table.label(int(separating[0]))} has a single value within every class: it separates the classes "
-            "perfectly and every criterion of class separation is infinite; if it is a copy of the target, exclude it"
-        )
-    cross = np.where(constant[:, None], 0.0, between @ _contrasts(np.sqrt(counts / n)))
-    q = len(counts) - 1
-    return Problem("discriminant", np.where(constant, 0.0, diagonal), cross, np.eye(q), 1, n, n - len(counts), scatter)
+    cross = np.where(constant_within[:, None], 0.0, between @ _contrasts(np.sqrt(counts / n)))
+    return Problem(
+        kind="discriminant",
+        diagonal=np.where(constant_within, 0.0, diagonal),
+        cross=cross,
+        base=np.eye(len(counts) - 1),
+        sign=1,
+        n=n,
+        df=n - len(counts),
+        scatter=scatter,
+        separating=tuple(np.flatnonzero(constant_within & ~constant).tolist()),
+    )
 
 
 def _contrasts(unit: Floats) -> Floats:

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
 from dropstep.basis import basis_of
+from dropstep.explained import BlockChange, Change, Explained, SingleChange
 from dropstep.problem import Problem
 
 Floats = NDArray[np.float64]
 Features = NDArray[np.intp]
+Likely = Callable[[int], list[int]]
+
+KEPT = 1e-3  # part of the scatter that must be left since products were fetched, for them to have their digits
 
 
-@dataclass(frozen=True, eq=False)
-class Change:
-    """What a move would do to G: for each unit, G +- sum of v v' over its vectors, and the features it truly adds."""
+class _Row(NamedTuple):
+    """Products of what was left of a feature, beside the first `size` directions, with the live features."""
 
-    vectors: Floats  # units x features of a unit x targets
-    rank: Floats  # units
+    products: Floats
+    size: int
+    left: float
 
 
 class Projection:
@@ -40,18 +45,20 @@ class Projection:
         self.basis = basis_of(problem)
         self.left = problem.diagonal.copy()
         self.cross = problem.cross.copy()
-        self.M = problem.base.copy()
-        self._noise = np.where(problem.diagonal > 0, problem.diagonal, np.inf)  # rounding, in units of its own scatter
-        self._shakiest = 0.0
+        self.explained = Explained(problem.base, problem)
         self.selected: list[int] = []
         self.independent: list[int] = []
         self.doubtful: set[int] = set()  # features taken for combinations that may be none: the digits do not tell
-        self.stale: Features | None = None
+        self._resting: Features | None = None
         self._live: Features | None = None
-        self._sound = problem.diagonal.copy()  # scatter left when it was last exact
+        self._noise = np.where(problem.diagonal > 0, problem.diagonal, np.inf)  # rounding, in units of its own scatter
+        self._least = self._noise * self.basis.tolerance  # what must be left of a feature that is no combination
+        self._shakiest = 0.0
+        self._thin = problem.diagonal * self.basis.redo  # where less is left, the difference has lost its digits
+        self._rows: dict[int, _Row] = {}
         self._W = np.zeros((8, problem.n_features))
-        self._Z = np.empty((8, problem.n_targets))
-        self._inverse = np.empty((8, 8))
+        self._Z = np.zeros((8, problem.n_targets))
+        self._inverse = np.zeros((8, 8))
 
     @property
     def size(self) -> int:
@@ -73,34 +80,35 @@ class Projection:
 
     # --- what moves would do -----------------------------------------------------------------------------------------
 
-    def additions(self, members: Features, blocks: Floats | None = None, without: Floats | None = None) -> Change:
-        """What adding each unit would do.
-
-        `members` holds the features of the units, units x m; `blocks` the scatter within each unit, when m > 1;
-        `without` the directions (of `directions`) that would be given up before.
-        """
-        left = self.left[members[:, 0]] if blocks is None else blocks
-        cross = self.cross[members]
-        if blocks is not None:
-            W = self.W[:, members]
-            left = left - np.einsum("kum,kul->uml", W, W)
+    def additions(self, features: Features | None, without: Floats | None = None) -> Change:
+        """What adding each one of the features (None: of all) would do, once directions were given up before."""
+        at = slice(None) if features is None else features
+        left, cross = self.left[at], self.cross[at]
         if without is not None:
-            W = np.einsum("rk,kum->rum", without, self.W[:, members])
-            left = left + (np.einsum("rum,rum->u", W, W) if blocks is None else np.einsum("rum,rul->uml", W, W))
+            W = without @ self.W[:, at]
+            left = left + np.einsum("ij,ij->j", W, W)
+            cross = cross + W.T @ (without @ self.Z)
+        return SingleChange(left, cross, left > self._least[at])
+
+    def block_additions(self, members: Features, blocks: Floats, without: Floats | None = None) -> Change:
+        """What adding each unit of m features would do: `members` is units x m, `blocks` the scatter within units."""
+        W = self.W[:, members]
+        left, cross = blocks - np.einsum("kum,kul->uml", W, W), self.cross[members]
+        if without is not None:
+            W = np.einsum("rk,kum->rum", without, W)
+            left = left + np.einsum("rum,rul->uml", W, W)
             cross = cross + np.einsum("rum,rt->umt", W, without @ self.Z)
-        least = self._noise[members] * self.basis.tolerance
-        return _single(left, cross, least[:, 0]) if blocks is None else _eliminated(left, cross, least)
+        return _eliminated(left, cross, self._least[members])
 
-    def removals(self) -> Change:
-        """What removing each independent feature would do, in the order of `independent`."""
-        inverse = self.inverse
-        length = np.sqrt(np.einsum("ij,ij->i", inverse, inverse))
-        return Change(((inverse @ self.Z) / length[:, None])[:, None, :], np.ones(self.size))
+    def removals(self, places: list[int]) -> Change:
+        """What removing each independent feature, by its place in `independent`, would do."""
+        inverse = self.inverse[places]
+        length = np.einsum("ij,ij->i", inverse, inverse)
+        return SingleChange(length, inverse @ self.Z, np.ones(len(places), dtype=bool))
 
-    def removal(self, features: Sequence[int]) -> Change:
-        """What removing features together would do, when others may take their place in the span."""
-        gone = self.directions(features)
-        return Change((gone @ self.Z)[None], np.array([len(gone)], dtype=np.float64))
+    def removal(self, features: Sequence[int]) -> Floats:
+        """The vectors that removing features together would take, when others may take their place in the span."""
+        return np.asarray(self.directions(features) @ self.Z)
 
     def directions(self, features: Sequence[int]) -> Floats:
         """The directions of the basis, orthonormal rows, that would be given up with the features."""
@@ -112,43 +120,66 @@ class Projection:
 
     # --- moves -------------------------------------------------------------------------------------------------------
 
-    def add(self, features: Sequence[int]) -> None:
-        """Select features. Those in the span of the selected are selected too, but add no direction."""
+    def add(self, features: Sequence[int], likely: Likely | None = None) -> None:
+        """Select features. Those in the span of the selected are selected too, but add no direction.
+
+        `likely(m)` names up to m features that may be added next; their products are fetched in the same pass.
+        """
         for j in features:
             self.selected.append(j)
-            if self.left[j] > self._noise[j] * self.basis.tolerance:
-                self._add(j)
+            if self.left[j] > self._least[j]:
+                self._add(j, likely)
 
-    def _add(self, j: int) -> None:
-        k, live = self.size, self._live
-        left, cross, products = self.basis.residual(j, float(self.left[j]), self.cross[j], self.W, live)
-        if left <= self._noise[j] * self.basis.tolerance:  # seen exactly, it lies in the span
+    def _add(self, j: int, likely: Likely | None) -> None:
+        k = self.size
+        left, cross = self.basis.measure(j, float(self.left[j]), self.cross[j])
+        if left <= self._least[j]:  # seen exactly, it lies in the span
             self.left[j] = 0.0
             return
-        length = np.sqrt(left)
+        products = self._products(j, likely)
+        length = math.sqrt(left)
         self.basis.extend(length)
         self._grow(k + 1)
         w, z = products / length, cross / length
-        column = self._W[:k, j]
-        self._inverse[:k, k] = self._inverse[:k, :k] @ column / -length
-        self._inverse[k, :k] = 0.0
-        self._inverse[k, k] = 1 / length
+        inverse = self._inverse
+        inverse[:k, k] = inverse[:k, :k] @ self._W[:k, j] / -length
+        inverse[k, :k] = 0.0
+        inverse[k, k] = 1 / length
         self._Z[k] = z
         self.independent.append(j)
         self._explain(z[None, :], +1)
         self._update(self._W[k], w, z, -1)
         self._W[k, j] = length
-        self.left[j], self.cross[j] = 0.0, 0.0
+        self.cross[j], self._thin[j] = 0.0, 0.0
         if self.basis.redo:
             self._make_exact()
         else:
             self._spread_noise(w, float(self._noise[j] / left))
+
+    def _products(self, j: int, likely: Likely | None) -> Floats:
+        """Products of what is left of feature j with the live features: fetched with it, or some steps ago."""
+        kept = self._rows.pop(j, None)
+        if kept is None or self.left[j] < KEPT * kept.left:
+            self._rows = {}
+            others = likely(self.basis.ahead) if likely is not None and self.basis.ahead else []
+            ahead = [i for i in others if i != j]
+            products, k = self.basis.fetch(j, ahead)
+            kept = _Row(products[0], k, float(self.left[j]))
+            self._rows = {i: _Row(row, k, float(self.left[i])) for i, row in zip(ahead, products[1:], strict=True)}
+        return self._up_to_date(j, kept)
+
+    def _up_to_date(self, j: int, kept: _Row) -> Floats:
+        if kept.size == self.size:
+            return kept.products
+        W = self.W[kept.size :]
+        return np.asarray(kept.products - W[:, j] @ (W if self._live is None else W[:, self._live]))
 
     def _spread_noise(self, w: Floats, shaky: float) -> None:
         """Rounding in a direction, by its noise / scatter left, is in every feature that has a part along it."""
         at = slice(None) if self._live is None else self._live
         self._shakiest = max(self._shakiest, shaky)
         self._noise[at] += shaky * w**2
+        self._least = self._noise * self.basis.tolerance
         self._doubt(np.arange(len(self.left))[at], self.left[at])
 
     def _doubt(self, features: Features, left: Floats) -> None:
@@ -162,19 +193,22 @@ class Projection:
         """Take the direction w, z out of what is left of the live features (-1), or put it back (+1)."""
         if self._live is None:
             row[:] = w
-            self.left += sign * w**2
-            self.cross += np.multiply.outer(sign * w, z)
-            np.maximum(self.left, 0.0, out=self.left)
+            self.left += sign * np.square(w)
+            np.abs(self.left, out=self.left)  # rounding may leave less than nothing
+            if len(z) == 1:
+                self.cross[:, 0] += (sign * z[0]) * w
+            else:
+                self.cross += np.multiply.outer(w, sign * z)
         else:
             at = self._live
             row[at] = w
-            self.left[at] = np.maximum(self.left[at] + sign * w**2, 0.0)
-            self.cross[at] += np.multiply.outer(sign * w, z)
+            self.left[at] = np.abs(self.left[at] + sign * np.square(w))
+            self.cross[at] += np.multiply.outer(w, sign * z)
+        self.left[self.independent] = 0.0
 
     def _make_exact(self) -> None:
         """Where most of the scatter went since it was last exact, the difference lost digits: make it from the rows."""
-        thin = (self.left < self.basis.redo * self._sound) & (self.left > 0)
-        thin[self.independent] = False
+        thin = self.left < self._thin
         if self._live is not None:
             thin &= _mask(self._live, len(thin))
         if not thin.any():
@@ -182,21 +216,25 @@ class Projection:
         at = np.flatnonzero(thin)
         coordinates, left, cross = self.basis.exact(at)
         self._W[: self.size, at] = coordinates
-        self.left[at] = np.where(left > self._noise[at] * self.basis.tolerance, left, 0.0)
+        found = left > self._least[at]
+        self.left[at] = np.where(found, left, 0.0)
+        self._thin[at] = np.where(found, left * self.basis.redo, 0.0)
         self.cross[at] = self.problem.cross[at] - coordinates.T @ self.Z if cross is None else cross
-        self._sound[at] = left
         self._doubt(at, left)
 
     def remove(self, features: Sequence[int]) -> None:
         """Take features out again. A selected feature that they had put in the span gets its own direction back."""
+        self._rows = {i: _Row(self._up_to_date(i, kept), self.size, kept.left) for i, kept in self._rows.items()}
         if len(features) == 1 and len(self.selected) == self.size:
             self._remove(features[0])
         else:
             self._remove_block(features)
         for j in features:
             self.selected.remove(j)
-        self.left[self.independent], self.cross[self.independent] = 0.0, 0.0
-        if not self.basis.redo:
+        self.cross[self.independent] = 0.0
+        if self.basis.redo:
+            np.maximum(self._thin, self.left * self.basis.redo, out=self._thin)
+        else:
             self._settle_noise()
 
     def _settle_noise(self) -> None:
@@ -204,6 +242,7 @@ class Projection:
         varying = self.problem.diagonal > 0
         noise = self.problem.diagonal + self._shakiest * np.einsum("ij,ij->j", self.W, self.W)
         self._noise = np.where(varying, noise, np.inf)
+        self._least = self._noise * self.basis.tolerance
 
     def _remove(self, j: int) -> None:
         """The direction given up is row i of inv(R); a reflection makes it the last one."""
@@ -235,8 +274,9 @@ class Projection:
         size = self.size
         Z = self._Z[size : size + count]
         self.basis.give_up(Z)
+        at = slice(None) if self._live is None else self._live
         for w, z in zip(self._W[size : size + count], Z, strict=True):
-            at = slice(None) if self._live is None else self._live
+            self._rows = {i: _Row(kept.products + w[i] * w[at], size, kept.left) for i, kept in self._rows.items()}
             self._update(w, w[at].copy(), z, +1)
         self._explain(Z, -1)
 
@@ -244,11 +284,11 @@ class Projection:
         """M with directions added (+1) or given up (-1); from the targets themselves where they are at hand."""
         targets = self.basis.targets
         if not self.size:
-            self.M = self.problem.base.copy()
+            self.explained = Explained(self.problem.base, self.problem)
         elif targets is not None:
-            self.M = targets.T @ targets
+            self.explained = Explained(targets.T @ targets, self.problem)
         else:
-            self.M = self.M + sign * self.problem.sign * Z.T @ Z
+            self.explained = self.explained.plus(Z, sign)
 
     def _without(self, features: Sequence[int]) -> tuple[Floats, int, list[int]]:
         """Turn H after which the first `rank` directions span the selected without some, and who spans them."""
@@ -265,20 +305,36 @@ class Projection:
     # --- features that are not looked at for a while -----------------------------------------------------------------
 
     def rest(self, features: Features) -> None:
-        """Stop updating features until they are recalled."""
-        resting = features if self.stale is None else np.concatenate([self.stale, features])
-        self.stale = resting
-        self._live = np.flatnonzero(~_mask(resting, self.problem.n_features))
-
-    def recall(self) -> None:
-        """Bring the resting features up to date: all that they missed is one matrix product."""
-        if self.stale is None:
+        """Stop updating features until they are recalled; where all of them cost nothing, they are not put to rest."""
+        if self.problem.small:
             return
-        at, self.stale, self._live = self.stale, None, None
-        W = self.basis.coordinates(at, self.independent, self.inverse)
-        self._W[: self.size, at] = W
-        self.left[at] = np.maximum(self.problem.diagonal[at] - np.einsum("ij,ij->j", W, W), 0.0)
-        self.cross[at] = self.problem.cross[at] - W.T @ self.Z
+        resting = features if self._resting is None else np.concatenate([self._resting, features])
+        awake = ~_mask(resting, self.problem.n_features)
+        before, self._resting, self._live = self._live, resting, np.flatnonzero(awake)
+        still = awake if before is None else awake[before]
+        self._rows = {
+            i: _Row(kept.products[still], kept.size, kept.left) for i, kept in self._rows.items() if awake[i]
+        }  # fmt: skip
+        self.basis.focus(self._live)
+
+    def recall(self, likely: Likely | None = None) -> None:
+        """Bring the resting features up to date: all that they missed is one matrix product.
+
+        Features that may be added next are fetched along with it, if it is not large already.
+        """
+        if self._resting is None:
+            return
+        at, self._resting, self._live, self._rows = self._resting, None, None, {}
+        self.basis.focus(None)
+        room = self.basis.ahead - self.size
+        ahead = np.array(likely(room) if likely is not None and room > 0 else [], dtype=np.intp)
+        self._W[: self.size], fetched = self.basis.coordinates(self.inverse, self.independent, ahead)
+        left = np.maximum(self.problem.diagonal - np.einsum("ij,ij->j", self.W, self.W), 0.0)
+        cross = self.problem.cross - self.W.T @ self.Z
+        self.left[at], self.cross[at] = left[at], cross[at]
+        self._rows = {
+            i: _Row(row, self.size, float(self.left[i])) for i, row in zip(ahead.tolist(), fetched, strict=True)
+        }  # fmt: skip
         if self.basis.redo:
             self._make_exact()
         else:
@@ -286,17 +342,12 @@ class Projection:
             self._doubt(at, self.left[at])
 
     def _grow(self, size: int) -> None:
-        if size > len(self._W):
-            room = min(2 * len(self._W), max(size, self.problem.n_features))
-            self._W = _enlarged(self._W, (room, self._W.shape[1]))
-            self._Z = _enlarged(self._Z, (room, self._Z.shape[1]))
-            self._inverse = _enlarged(self._inverse, (room, room))
-
-
-def _single(left: Floats, cross: Floats, least: Floats) -> Change:
-    free = left > least
-    length = np.sqrt(np.where(free, left, np.inf))
-    return Change(cross / length[:, None, None], free.astype(np.float64))
+        """Room for so many directions. The rows of W are enlarged in place: a copy would be a large part of X."""
+        room = len(self._W)
+        if size > room:
+            self._W.resize((room + 8, self._W.shape[1]), refcheck=False)
+            self._Z = np.concatenate([self._Z, np.zeros((8, self._Z.shape[1]))])
+            self._inverse = np.pad(self._inverse, (0, 8))
 
 
 def _eliminated(left: Floats, cross: Floats, least: Floats) -> Change:
@@ -311,16 +362,10 @@ def _eliminated(left: Floats, cross: Floats, least: Floats) -> Change:
         left -= w[:, :, None] * w[:, None, :]
         cross -= w[:, :, None] * vectors[:, t][:, None, :]
         rank += free
-    return Change(vectors, rank)
+    return BlockChange(vectors, rank)
 
 
 def _mask(features: Features, n: int) -> NDArray[np.bool_]:
     mask = np.zeros(n, dtype=bool)
     mask[features] = True
     return mask
-
-
-def _enlarged(array: Floats, shape: tuple[int, int]) -> Floats:
-    larger = np.zeros(shape)
-    larger[: array.shape[0], : array.shape[1]] = array
-    return larger

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.criteria import Criterion
+from dropstep.explained import Change, Explained
 from dropstep.problem import Problem
 
 Floats = NDArray[np.float64]
@@ -18,30 +20,68 @@ Floats = NDArray[np.float64]
 LEVEL = 0.05  # of the tests behind "auto"
 
 
-@dataclass(frozen=True, eq=False)
 class Moves:
-    """Possible moves of one kind, by ascending unit.
+    """Possible moves of one kind, by ascending unit. What they gain is worked out when it is asked for.
 
     Attributes
     ----------
     units : what would be added or removed.
-    gains : by how much the score would improve; for removals, by how much it would worsen.
-    rank : how many independent features each brings.
-    partial : partial Wilks' lambda of each unit given the others; empty unless a test asks for it.
+    free : whether a unit brings any independent feature that there is room for.
+    rank : how many independent features each brings; one number when it is the same for all.
     size : independent features selected without the unit.
     """
 
-    units: NDArray[np.intp]
-    gains: Floats
-    rank: Floats
-    partial: Floats
-    size: Floats | float
+    def __init__(self, units: NDArray[np.intp], change: Change, state: State, *, adding: bool) -> None:
+        self.units, self.rank = units, change.rank
+        self._change, self._state, self._adding = change, state, adding
+        self.size: Floats | float = state.size if adding else state.size - change.rank
+        room = state.size + change.rank <= state.explained.problem.most
+        self.free = change.free if not adding or room is True else change.free & room
+
+    @cached_property
+    def gains(self) -> Floats:
+        """By how much the score would improve; for removals, by how much it would worsen."""
+        criterion, explained, size = self._state
+        made = criterion.gains if self._adding else criterion.losses
+        return made(explained, self._change, size)
+
+    @cached_property
+    def partial(self) -> Floats:
+        """Partial Wilks' lambda of each unit given the others."""
+        return self._state.explained.partial(self._change, adding=self._adding)
+
+    @property
+    def order(self) -> Floats:
+        """Numbers in the order of the gains, at least 0, and 0 for what is not free."""
+        criterion, explained, size = self._state
+        return criterion.order(explained, self._change, size)
+
+    def gain(self, at: int) -> float:
+        """What one of the moves would gain, or lose."""
+        if not self._adding:
+            return float(self.gains[at])
+        criterion, explained, size = self._state
+        return criterion.gain(explained, self._change, at, size)
+
+    def only(self, at: int) -> Moves:
+        """One of the moves."""
+        return Moves(self.units[at : at + 1], self._change.only(at), self._state, adding=self._adding)
+
+
+class State(NamedTuple):
+    """What a move starts from: the criterion, what is explained, and by how many independent features."""
+
+    criterion: Criterion
+    explained: Explained
+    size: float
 
 
 class Bound(Protocol):
     """Whether each move is worth a feature: what enters must be, what leaves or is dropped must not be."""
 
     def worth(self, moves: Moves, problem: Problem) -> NDArray[np.bool_]: ...
+
+    def one_worth(self, moves: Moves, at: int, problem: Problem) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -53,6 +93,9 @@ class Threshold:
     def worth(self, moves: Moves, problem: Problem) -> NDArray[np.bool_]:
         return moves.gains > self.value
 
+    def one_worth(self, moves: Moves, at: int, problem: Problem) -> bool:
+        return moves.gain(at) > self.value
+
 
 @dataclass(frozen=True)
 class Significance:
@@ -61,10 +104,15 @@ class Significance:
     level: float
 
     def worth(self, moves: Moves, problem: Problem) -> NDArray[np.bool_]:
-        size = np.broadcast_to(moves.size, moves.rank.shape)
-        pairs, which = np.unique(np.column_stack([size, moves.rank]), axis=0, return_inverse=True)
-        critical = np.array([problem.critical(self.level, k, m) for k, m in pairs])
-        return moves.partial <= critical[which.ravel()]
+        if isinstance(moves.rank, float) and isinstance(moves.size, float):
+            return moves.free & (moves.partial <= problem.critical(self.level, moves.size, moves.rank))
+        pairs = np.column_stack(np.broadcast_arrays(moves.size, moves.rank))
+        different, which = np.unique(pairs, axis=0, return_inverse=True)
+        critical = np.array([problem.critical(self.level, size, rank) for size, rank in different])
+        return np.asarray(moves.partial <= critical[which.ravel()])
+
+    def one_worth(self, moves: Moves, at: int, problem: Problem) -> bool:
+        return bool(self.worth(moves.only(at), problem)[0])
 
 
 @dataclass(frozen=True)

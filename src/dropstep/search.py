@@ -5,37 +5,38 @@ The only mutable state above the projection.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.criteria import Criterion, partial_lambda
+from dropstep.criteria import Criterion
 from dropstep.path import Action, Phase, Step, Stop
 from dropstep.problem import Problem
-from dropstep.projection import Change, Projection
-from dropstep.rules import Moves, Rules
+from dropstep.projection import Projection
+from dropstep.rules import Moves, Rules, State
+from dropstep.units import Units
 
 Floats = NDArray[np.float64]
-Units = NDArray[np.intp]
+Indices = NDArray[np.intp]
 
 TIE = 1e-9  # gains closer than this part of the largest are equal, and the lowest index wins
 
 
-@dataclass(frozen=True)
-class Move:
-    """A possible move: the unit, and what the score would gain (for a removal: minus what it would lose)."""
+class Move(NamedTuple):
+    """A possible move: the unit, and what the score would gain (minus what it would lose), if that is known."""
 
     unit: int
-    gain: float
+    gain: float = math.nan
 
 
 class Search:
     """A selection that can grow and shrink by units (features, or groups of features).
 
-    Invariant: every unit is in exactly one of `selected`, `pool`, `dropped`, `excluded`; gains that are known
-    belong to the present selection.
+    Invariant: every unit is in exactly one of `selected`, `pool`, `dropped`, excluded; moves that are known belong to
+    the present selection.
     """
 
     def __init__(
@@ -43,27 +44,34 @@ class Search:
         problem: Problem,
         criterion: Criterion,
         rules: Rules,
-        units: Sequence[Sequence[int]],
+        units: Units,
         include: Sequence[int] = (),
         exclude: Sequence[int] = (),
     ) -> None:
         self.problem, self.criterion, self.rules, self.units = problem, criterion, rules, units
         self.projection = Projection(problem)
-        self.score = criterion.value(self.projection.M, 0, problem)
+        self.score = criterion.value(self.projection.explained, 0)
         self.selected: list[int] = []
         self.dropped: list[int] = []
         self.include = tuple(include)
-        self.pool: Units = np.setdiff1d(np.arange(len(units)), [*include, *exclude]).astype(np.intp)
         self.n_evaluations = 0
         self.stop: Stop | None = None
-        self._shape = _Shape(units, problem)
-        self._gains = np.full(len(units), np.nan)
-        self._partial = np.full(len(units), np.nan)
-        self._rank = np.zeros(len(units))
-        self._losses: dict[int, float] = {}
+        self._in_pool = np.ones(units.n, dtype=bool)
+        self._in_pool[[*include, *exclude]] = False
+        self._n_pool = units.n - len(include) - len(exclude)
+        self._n_excluded = len(exclude)
+        self._all = np.arange(units.n)
+        self._known: Moves | None = None
+        self._unknown: Indices | None = None  # units recalled since the known moves were made
+        self._hopes = np.zeros(units.n)  # order of the gains of dropped units, when they were last looked at
         self._added_to: set[frozenset[int]] = set()
 
     # --- questions ---------------------------------------------------------------------------------------------------
+
+    @property
+    def pool(self) -> Indices:
+        """Candidates, by ascending unit."""
+        return np.flatnonzero(self._in_pool)
 
     @property
     def worth(self) -> float:
@@ -74,50 +82,40 @@ class Search:
     def n_selected(self) -> int:
         return len(self.projection.selected)
 
+    @property
+    def exact(self) -> bool:
+        """Whether a regression leaves nothing but rounding."""
+        return self.problem.sign < 0 and self.projection.explained.left <= self.problem.exact_fit
+
     def additions(self) -> Moves:
-        """Every candidate that fits max_features, and its gain; gains of one selection are computed once."""
-        at = self.pool
-        if not self._shape.singles and self.rules.max_features is not None:
-            at = at[self._shape.lengths[at] <= self.rules.max_features - self.n_selected]
-        unknown = at[np.isnan(self._gains[at])]
-        if len(unknown):
-            for units, change in self._shape.changes(self.projection, unknown):
-                self._gains[units] = self.criterion.gains(self.projection.M, change, self.projection.size, self.problem)
-                self._rank[units] = change.rank
-                if self.rules.test:
-                    self._partial[units] = partial_lambda(self.projection.M, change, self.problem, adding=True)
-            self.n_evaluations += len(unknown)
-        return Moves(at, self._gains[at], self._rank[at], self._partial[at], float(self.projection.size))
+        """Candidates (and perhaps selected units, which are not free) and their gains, computed once a selection."""
+        if self._known is None or self._unknown is not None:
+            everything = self.units.singles and self._n_pool + len(self.selected) == self.units.n
+            units = None if everything else self._fitting(self.pool)
+            change = self.units.additions(self.projection, units)
+            if self._unknown is not None and self._known is not None:
+                self.n_evaluations += len(self._fitting(self._unknown))
+            else:
+                self.n_evaluations += self._n_pool if units is None else len(units)
+            self._known = Moves(self._all if units is None else units, change, self._state, adding=True)
+            self._unknown = None
+        return self._known
+
+    @property
+    def _state(self) -> State:
+        return State(self.criterion, self.projection.explained, float(self.projection.size))
+
+    def _fitting(self, units: Indices) -> Indices:
+        """Units that max_features leaves room for."""
+        if self.units.singles or self.rules.max_features is None:
+            return units
+        return units[self.units.lengths[units] <= self.rules.max_features - self.n_selected]
 
     def removals(self) -> Moves:
         """Every selected unit that may go, and what the score would lose."""
         units = np.array(sorted(u for u in self.selected if u not in self.include), dtype=np.intp)
-        size = self.projection.size
         self.n_evaluations += len(units)
-        if not len(units):
-            return Moves(units, np.empty(0), np.empty(0), np.empty(0), 0.0)
-        change = self._removal_changes(units)
-        losses = self.criterion.losses(self.projection.M, change, size, self.problem)
-        partial = (
-            partial_lambda(self.projection.M, change, self.problem, adding=False)
-            if self.rules.test
-            else np.full(len(units), np.nan)
-        )
-        self._losses = dict(zip(units.tolist(), losses.tolist(), strict=True))
-        return Moves(units, losses, change.rank, partial, size - change.rank)
-
-    def _removal_changes(self, units: Units) -> Change:
-        if self._shape.singles and len(self.projection.selected) == self.projection.size:
-            change = self.projection.removals()
-            place = {j: i for i, j in enumerate(self.projection.independent)}
-            at = [place[self.units[u][0]] for u in units]
-            return Change(change.vectors[at], change.rank[at])
-        changes = [self.projection.removal(self.units[u]) for u in units]
-        most = max(change.vectors.shape[1] for change in changes)
-        vectors = np.zeros((len(units), most, self.problem.n_targets))
-        for i, change in enumerate(changes):
-            vectors[i, : change.vectors.shape[1]] = change.vectors[0]
-        return Change(vectors, np.array([change.rank[0] for change in changes]))
+        return Moves(units, self.units.removals(self.projection, units), self._state, adding=False)
 
     def best_addition(self) -> Move | None:
         """The candidate that gains most, if it may enter; otherwise None, and `stop` says why."""
@@ -125,19 +123,27 @@ class Search:
         if self.stop is not None:
             return None
         moves = self.additions()
-        free = (moves.rank > 0) & (self.problem.df - moves.size - moves.rank >= 1 - 1e-9)
-        if not free.any():
+        at = self._best(moves)
+        if at is None:
             self.stop = self._none_free(moves)
             return None
-        at = _first_best(np.where(free, moves.gains, -np.inf))
-        one = _only(moves, at)
-        if not self.rules.enter.worth(one, self.problem)[0]:
+        if not self.rules.enter.one_worth(moves, at, self.problem):
             self.stop = Stop.ENTER
-            return None
-        if self.rules.test and self._came_back():
+        elif self.rules.test and self._came_back():
             self.stop = Stop.CYCLE
-            return None
-        return Move(int(moves.units[at]), float(moves.gains[at]))
+        else:
+            return Move(int(moves.units[at]), moves.gain(at))
+        return None
+
+    def _best(self, moves: Moves) -> int | None:
+        """The first of the largest gains among what is free."""
+        if not self.units.singles:
+            return _first_best(moves.gains, moves.free)
+        order = moves.order
+        best = order.max(initial=0.0)
+        if best > 0:
+            return int((order >= best * (1 - TIE)).argmax())
+        return int(moves.free.argmax()) if moves.free.any() else None
 
     def _came_back(self) -> bool:
         """A test is not a score: a selection that is to grow a second time would do so for ever."""
@@ -146,42 +152,120 @@ class Search:
         self._added_to.add(selection)
         return came_back
 
-    def _none_free(self, moves: Moves) -> Stop:
-        if not len(moves.units):
-            return Stop.MAX_FEATURES
-        return Stop.ROWS if (moves.rank > 0).any() else Stop.SPAN
-
     def _no_room(self) -> Stop | None:
         if self.exact:
             return Stop.EXACT
-        if not len(self.pool):
+        if not self._n_pool:
             return Stop.POOL
         if self.rules.max_features is not None and self.n_selected >= self.rules.max_features:
             return Stop.MAX_FEATURES
-        if self.problem.df - self.projection.size < 2 - 1e-9:
+        if self.projection.size + 1 > self.problem.most:
             return Stop.ROWS
         return None
 
-    @property
-    def left(self) -> float:
-        """Part of the sum of squares that a regression leaves, of the target it explains best."""
-        return float((np.diagonal(self.projection.M) / np.diagonal(self.problem.base)).min())
+    def _none_free(self, moves: Moves) -> Stop:
+        if not len(moves.units):
+            return Stop.MAX_FEATURES
+        return Stop.ROWS if np.any(moves.rank + self.projection.size > self.problem.most) else Stop.SPAN
 
-    @property
-    def exact(self) -> bool:
-        """Whether a regression leaves nothing but rounding."""
-        return self.problem.sign < 0 and self.left <= self.problem.exact_fit
+    def likely(self, most: int) -> list[int]:
+        """Up to so many candidates that gained most when they were last looked at: they may be added next."""
+        if self.rules.max_features is not None:
+            most = min(most, self.rules.max_features - self.n_selected - 1)
+        if not self.units.singles or most < 1:
+            return []
+        hopes = self._hopes if self._known is None or self._unknown is not None else np.zeros(self.units.n)
+        if self._known is not None:
+            hopes[self._known.units] = self._known.order
+        hopes = np.where(self._in_pool, hopes, 0.0)
+        at = np.argpartition(-hopes, most)[:most] if len(hopes) > most else np.arange(len(hopes))
+        return [int(u) for u in at if hopes[u] > 0]
+
+    def hopeless(self, chosen: Move) -> Indices:
+        """Candidates beside the chosen one that, in the scan that chose it, were not worth looking at again soon."""
+        moves = self.additions()
+        hopeless = ~self.rules.drop.worth(moves, self.problem) & self._in_pool[moves.units]
+        units = moves.units[hopeless]
+        return np.asarray(units[units != chosen.unit])
+
+    def cheapest_removal(self) -> Move | None:
+        """The selected unit that loses least, whatever the rules say."""
+        moves = self.removals()
+        at = _first_best(-moves.gains, None)
+        return None if at is None else Move(int(moves.units[at]), -float(moves.gains[at]))
+
+    def best_removal(self) -> Move | None:
+        """The selected unit that loses least, if it may leave; otherwise None."""
+        moves = self.removals()
+        at = _first_best(-moves.gains, None)
+        if at is None:
+            return None
+        full = self.rules.max_features is not None and self.n_selected > self.rules.max_features
+        if not full and self.rules.leave.one_worth(moves, at, self.problem):
+            return None
+        return Move(int(moves.units[at]), -float(moves.gains[at]))
+
+    def best_exchange(self) -> tuple[Move, Move] | None:
+        """The removal, and the addition in its place, that together gain most, if the score improves."""
+        removals = self.removals()
+        self.n_evaluations -= len(removals.units)  # an exchange is evaluated as a pair
+        pool = self.pool
+        if not len(removals.units) or not len(pool):
+            return None
+        totals = np.stack([self.gains_without(int(u), pool) for u in removals.units]) - removals.gains[:, None]
+        best = _first_best(totals.ravel(), np.isfinite(totals).ravel())
+        if best is None or not exceeds(self.worth + float(totals.flat[best]), self.worth):
+            return None
+        out, into = divmod(best, len(pool))
+        return Move(int(removals.units[out]), -float(removals.gains[out])), Move(int(pool[into]))
+
+    def gains_without(self, unit: int, pool: Indices) -> Floats:
+        """Gains of candidates if a selected unit were removed; minus infinity for what could not enter then."""
+        gone = self.projection.directions(self.units.features([unit]))
+        out = gone @ self.projection.Z
+        explained = self.projection.explained.plus(out, -1)
+        fitting = pool
+        if self.rules.max_features is not None:
+            room = self.rules.max_features - self.n_selected + self.units.lengths[unit]
+            fitting = pool[self.units.lengths[pool] <= room]
+        state = State(self.criterion, explained, float(self.projection.size - len(gone)))
+        moves = Moves(fitting, self.units.additions(self.projection, fitting, gone), state, adding=True)
+        gains = np.full(self.units.n, -np.inf)
+        gains[fitting] = np.where(moves.free, moves.gains, -np.inf)
+        self.n_evaluations += len(fitting)
+        return np.asarray(gains[pool])
+
+    def equivalents(
+        self, most: int = 50, near: int = 3, share: float = 0.2
+    ) -> tuple[dict[int, float], dict[int, tuple[tuple[int, float], ...]]]:
+        """What the score would lose without each of the first `most` units, and the candidates that could stand in.
+
+        An exchange costs the loss less what the candidate gains once the unit is gone; at most `near` are told,
+        cheapest first, whose exchange costs up to `share` of the loss. Units go by their first feature. Whatever was
+        dropped must have been recalled, as `ranking` does.
+        """
+        evaluations, pool, removals = self.n_evaluations, self.pool, self.removals()
+        known = dict(zip(removals.units.tolist(), removals.gains.tolist(), strict=True)) if len(removals.units) else {}
+        first = {u: self.units.features([u])[0] for u in [v for v in self.selected if v in known][:most]}
+        found: dict[int, tuple[tuple[int, float], ...]] = {}
+        for unit, feature in first.items():
+            loss = known[unit]
+            costs = loss - self.gains_without(unit, pool) if len(pool) and loss > 0 else np.empty(0)
+            cheapest = [i for i in np.argsort(costs, kind="stable")[:near] if costs[i] <= share * loss]
+            found[feature] = tuple((self.units.features([int(pool[i])])[0], float(costs[i])) for i in cheapest)
+        self.n_evaluations = evaluations
+        return {feature: known[unit] for unit, feature in first.items()}, found
 
     def independent(self) -> list[int]:
         """Units of the pool, in order, that are no combination of the ones before."""
         trial = Projection(self.problem)
-        trial.add([j for u in self.include for j in self.units[u]])
+        trial.add(self.units.features(self.include))
         found = []
-        for u in self.pool:
+        for u in self.pool.tolist():
             size = trial.size
-            trial.add(self.units[u])
+            trial.add(self.units.features([u]))
             if trial.size > size:
-                found.append(int(u))
+                found.append(u)
         return found
 
     def ranking(self) -> tuple[int, ...]:
@@ -189,148 +273,81 @@ class Search:
         evaluations = self.n_evaluations
         if self.dropped:
             self.recall("re-forward")
-        gains = np.zeros(len(self.pool)) if self._no_room() in (Stop.EXACT, Stop.ROWS) else self.additions().gains
-        self.n_evaluations = evaluations
-        order = [*self.selected, *self.pool[np.argsort(-gains, kind="stable")]]
-        ranks = [len(order) + 1] * self.problem.n_features
-        for rank, unit in enumerate(order, start=1):
-            for j in self.units[unit]:
-                ranks[j] = rank
-        return tuple(ranks)
-
-    def hopeless(self, chosen: Move) -> Units:
-        """Candidates beside the chosen one that, in the scan that chose it, were not worth looking at again soon."""
-        moves = self.additions()
-        hopeless = ~self.rules.drop.worth(moves, self.problem) & (moves.units != chosen.unit)
-        return np.asarray(moves.units[hopeless])
-
-    def cheapest_removal(self) -> Move | None:
-        """The selected unit that loses least, whatever the rules say."""
-        moves = self.removals()
-        if not len(moves.units):
-            return None
-        at = _first_best(-moves.gains)
-        return Move(int(moves.units[at]), -float(moves.gains[at]))
-
-    def best_removal(self) -> Move | None:
-        """The selected unit that loses least, if it may leave; otherwise None."""
-        moves = self.removals()
-        if not len(moves.units):
-            return None
-        at = _first_best(-moves.gains)
-        full = self.rules.max_features is not None and self.n_selected > self.rules.max_features
-        if self.rules.leave.worth(_only(moves, at), self.problem)[0] and not full:
-            return None
-        return Move(int(moves.units[at]), -float(moves.gains[at]))
-
-    def best_exchange(self) -> tuple[int, int] | None:
-        """The unit to remove, and the one to add in its place, that together gain most, if the score improves."""
-        removals = self.removals()
-        self.n_evaluations -= len(removals.units)  # an exchange is evaluated as a pair
-        if not len(removals.units) or not len(self.pool):
-            return None
-        totals = np.stack([self._gains_without(int(u)) for u in removals.units]) - removals.gains[:, None]
-        out, into = divmod(_first_best(totals.ravel()), len(self.pool))
-        if not exceeds(self.worth + float(totals[out, into]), self.worth):
-            return None
-        return int(removals.units[out]), int(self.pool[into])
-
-    def _gains_without(self, unit: int) -> Floats:
-        """Gains of the pool if a unit were removed; minus infinity for what could not enter then."""
-        gone = self.projection.directions(self.units[unit])
-        out = gone @ self.projection.Z
-        M = self.projection.M - self.problem.sign * out.T @ out
-        size = self.projection.size - len(gone)
         pool = self.pool
-        if self.rules.max_features is not None:
-            room = self.rules.max_features - self.n_selected + len(self.units[unit])
-            pool = pool[self._shape.lengths[pool] <= room]
-        gains = np.full(len(self.units), -np.inf)
-        for units, change in self._shape.changes(self.projection, pool, gone):
-            free = (change.rank > 0) & (self.problem.df - size - change.rank >= 1 - 1e-9)
-            gains[units] = np.where(free, self.criterion.gains(M, change, size, self.problem), -np.inf)
-        self.n_evaluations += len(pool)
-        return gains[self.pool]
+        gains = np.zeros(self.units.n)
+        if self._no_room() not in (Stop.EXACT, Stop.ROWS, Stop.POOL):
+            change = self.units.additions(self.projection, pool)
+            moves = Moves(pool, change, self._state, adding=True)
+            gains[pool] = moves.order if self.units.singles else moves.gains
+        self.n_evaluations = evaluations
+        order = np.concatenate([np.array(self.selected, dtype=np.intp), pool[np.argsort(-gains[pool], kind="stable")]])
+        ranks = np.full(self.units.n, len(order) + 1)
+        ranks[order] = np.arange(1, len(order) + 1)
+        return self.units.spread(ranks)
 
     # --- steps -------------------------------------------------------------------------------------------------------
 
-    def add(self, unit: int, phase: Phase) -> Step:
-        self.pool = self.pool[self.pool != unit]
-        self.selected.append(unit)
-        return self._moved(phase, "add", [unit], float(self._gains[unit]))
+    def add(self, move: Move, phase: Phase) -> Step:
+        """Select the unit of a move."""
+        self._in_pool[move.unit] = False
+        self._n_pool -= 1
+        self.selected.append(move.unit)
+        return self._moved(phase, "add", [move.unit], move.gain)
 
-    def remove(self, unit: int, phase: Phase) -> Step:
-        self.pool = np.insert(self.pool, np.searchsorted(self.pool, unit), unit)
-        self.selected.remove(unit)
-        return self._moved(phase, "remove", [unit], -self._losses.get(unit, np.nan))
+    def remove(self, move: Move, phase: Phase) -> Step:
+        """Give the unit of a move back to the pool."""
+        self._in_pool[move.unit] = True
+        self._n_pool += 1
+        self.selected.remove(move.unit)
+        return self._moved(phase, "remove", [move.unit], move.gain)
 
     def start(self, units: Sequence[int]) -> Step:
         """Units that are in from the start."""
         self.selected.extend(units)
-        self.pool = np.setdiff1d(self.pool, units)
+        self._in_pool[list(units)] = False
+        self._n_pool = int(self._in_pool.sum())
         return self._moved("start", "add", units)
 
-    def drop(self, units: Units, phase: Phase) -> Step:
+    def rest(self, units: Indices) -> None:
+        """Stop updating candidates that are about to be dropped."""
+        if not len(units):
+            return
+        if self._known is not None and self.units.singles:
+            self._hopes[self._known.units] = self._known.order
+        self.projection.rest(units if self.units.singles else np.array(self.units.features(units), dtype=np.intp))
+
+    def drop(self, units: Indices, phase: Phase) -> Step:
         """Take candidates out of the pool until they are recalled."""
-        self.pool = np.setdiff1d(self.pool, units)
-        self.dropped.extend(int(u) for u in units)
-        features = tuple(sorted(self._features(units)))
-        self.projection.rest(np.array(features, dtype=np.intp))
-        return Step(phase, "drop", features, 0.0, self.score, len(self.pool))
+        self._in_pool[units] = False
+        self._n_pool -= len(units)
+        self.dropped.extend(units.tolist())
+        return Step(phase, "drop", self._sorted_features(units), 0.0, self.score, self._n_pool)
 
     def recall(self, phase: Phase) -> Step:
         """Take every dropped candidate back into the pool."""
-        units, self.dropped = sorted(self.dropped), []
-        self.pool = np.union1d(self.pool, np.array(units, dtype=np.intp))
-        self.projection.recall()
-        return Step(phase, "recall", tuple(sorted(self._features(units))), 0.0, self.score, len(self.pool))
+        units = np.array(sorted(self.dropped), dtype=np.intp)
+        self.dropped = []
+        self._in_pool[units] = True
+        self._n_pool += len(units)
+        self._unknown = units
+        self.projection.recall(self.likely)
+        return Step(phase, "recall", self._sorted_features(units), 0.0, self.score, self._n_pool)
 
-    def _moved(self, phase: Phase, action: Action, units: Sequence[int], gain: float = np.nan) -> Step:
+    def _sorted_features(self, units: Indices) -> tuple[int, ...]:
+        features = self.units.features(units)
+        return features if self.units.singles else tuple(sorted(features))
+
+    def _moved(self, phase: Phase, action: Action, units: Sequence[int], gain: float = math.nan) -> Step:
         """Make a move. The gain that was computed for it has more digits than a difference of scores."""
-        features = self._features(units)
+        features = self.units.features(units)
         if action == "add":
-            self.projection.add(features)
+            self.projection.add(features, self.likely)
         else:
             self.projection.remove(features)
-        before, self.score = self.worth, self.criterion.value(self.projection.M, self.projection.size, self.problem)
-        self._gains.fill(np.nan)
-        self._losses = {}
-        gain = self.worth - before if np.isnan(gain) else gain
-        return Step(phase, action, features, gain, self.score, len(self.pool))
-
-    def _features(self, units: Sequence[int] | Units) -> tuple[int, ...]:
-        return tuple(j for u in units for j in self.units[int(u)])
-
-
-class _Shape:
-    """Units sorted by how many features they have, so that units of one length are looked at together."""
-
-    def __init__(self, units: Sequence[Sequence[int]], problem: Problem) -> None:
-        self.lengths = np.array([len(unit) for unit in units], dtype=np.intp)
-        self.singles = bool((self.lengths == 1).all())
-        self.first = np.array([unit[0] for unit in units], dtype=np.intp)
-        self.members: dict[int, Units] = {}
-        self.blocks: dict[int, Floats] = {}
-        self.place = np.zeros(len(units), dtype=np.intp)
-        for m in np.unique(self.lengths[self.lengths > 1]):
-            at = np.flatnonzero(self.lengths == m)
-            self.place[at] = np.arange(len(at))
-            self.members[int(m)] = np.array([units[int(u)] for u in at], dtype=np.intp)
-            self.blocks[int(m)] = np.stack([problem.block(members) for members in self.members[int(m)]])
-
-    def changes(
-        self, projection: Projection, units: Units, without: Floats | None = None
-    ) -> list[tuple[Units, Change]]:
-        """What adding each unit would do, units of one length at a time."""
-        lengths = self.lengths[units]
-        ones = units[lengths == 1]
-        found = [(ones, projection.additions(self.first[ones][:, None], None, without))] if len(ones) else []
-        for m in self.members:
-            at = units[lengths == m]
-            if len(at):
-                place = self.place[at]
-                found.append((at, projection.additions(self.members[m][place], self.blocks[m][place], without)))
-        return found
+        before, self.score = self.worth, self.criterion.value(self.projection.explained, self.projection.size)
+        self._known, self._unknown = None, None
+        gain = self.worth - before if math.isnan(gain) else gain
+        return Step(phase, action, features, gain, self.score, self._n_pool)
 
 
 def exceeds(a: float, b: float) -> bool:
@@ -338,15 +355,19 @@ def exceeds(a: float, b: float) -> bool:
     return a - b > TIE * max(abs(a), abs(b)) if np.isfinite(b) else a > b
 
 
-def _first_best(gains: Floats) -> int:
-    """The first of the largest; gains that differ by rounding only are equal."""
-    finite = np.abs(gains[np.isfinite(gains)])
-    slack = TIE * finite.max() if len(finite) else 0.0
-    best = gains.max()
-    return int(np.argmax(gains >= best - slack)) if np.isfinite(best) else int(np.argmax(gains))
-
-
-def _only(moves: Moves, at: int) -> Moves:
-    here = slice(at, at + 1)
-    size = moves.size if np.isscalar(moves.size) else np.asarray(moves.size)[here]
-    return Moves(moves.units[here], moves.gains[here], moves.rank[here], moves.partial[here], size)  # type: ignore[arg-type]
+def _first_best(gains: Floats, free: NDArray[np.bool_] | None) -> int | None:
+    """The first of the largest among the free; gains that differ by rounding only are equal."""
+    if not len(gains):
+        return None
+    largest, least = float(gains.max()), float(gains.min())
+    if free is not None:
+        gains = np.where(free, gains, -np.inf)
+    best = float(gains.max())
+    if best == -np.inf:
+        return None
+    if not np.isfinite(best):
+        return int(np.argmax(gains))
+    if not (np.isfinite(largest) and np.isfinite(least)):
+        finite = np.abs(gains[np.isfinite(gains)])
+        largest = least = float(finite.max())
+    return int(np.argmax(gains >= best - TIE * max(abs(largest), abs(least))))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from numbers import Integral
 from typing import Any, Literal
 
@@ -12,17 +13,23 @@ from numpy.typing import NDArray
 
 from dropstep.columns import Columns
 from dropstep.criteria import Criterion, as_criterion
-from dropstep.features import Units, as_units
+from dropstep.features import Choice, as_choice
 from dropstep.moments import Moments
 from dropstep.path import Path, Step, Stop
 from dropstep.problem import Problem, Way, from_moments, problem_of
 from dropstep.rules import as_rules
 from dropstep.search import Search
 from dropstep.strategies import STRATEGIES, Steps, fbed
-from dropstep.table import Table, as_table, as_weights
+from dropstep.table import Table, as_table, as_weights, listed
 from dropstep.target import Model, as_target
+from dropstep.units import Units
 
 Callback = Callable[[Step], bool | None]
+
+DEFAULTS: dict[str, Any] = {
+    "strategy": "dropping", "criterion": "auto", "enter": "auto", "leave": "auto", "drop": None,
+    "max_features": None, "rounds": 1, "include": None, "exclude": None, "groups": None,
+}  # fmt: skip
 
 
 def select(
@@ -43,6 +50,7 @@ def select(
     sample_weight: Any = None,
     way: Literal["auto", "moments", "columns"] = "auto",
     callback: Callback | None = None,
+    equivalents: bool = False,
 ) -> Path:
     """Select features of X that explain y, and return the whole path.
 
@@ -67,6 +75,7 @@ def select(
     way : how the scatter of the features is had: "moments" makes it once from all rows, "columns" as it is needed;
         "auto" chooses, and goes over to columns where moments would lose too many digits.
     callback : called with every step; the search stops where it stands when it returns True.
+    equivalents : also find candidates that could stand in for each selected feature (`Path.equivalents`).
 
     Returns
     -------
@@ -80,24 +89,25 @@ def select(
     >>> path.selected, round(path.score, 4)
     ((2, 0, 3, 1), 32.4773)
     """
-    words = {"enter": enter, "leave": leave, "drop": drop, "max_features": max_features, "rounds": rounds}
-    chosen = {"include": include, "exclude": exclude, "groups": groups}
+    words = {
+        "strategy": strategy, "criterion": criterion, "enter": enter, "leave": leave, "drop": drop,
+        "max_features": max_features, "rounds": rounds, "include": include, "exclude": exclude, "groups": groups,
+    }  # fmt: skip
+    run = partial(_run, words=words, callback=callback, equivalents=equivalents)
     if isinstance(X, Moments):
         if y is not None or sample_weight is not None:
             raise ValueError("Moments carry their y and their weights; leave y and sample_weight out")
         problem = from_moments(X)
         if model not in ("auto", problem.kind):
             raise ValueError(f"these Moments are those of model {problem.kind!r}, not {model!r}")
-        return _path(problem, X.feature_names, strategy, criterion, words, chosen, callback)
+        return run(problem, X.feature_names)[0]
     table = as_table(X)
     weights = as_weights(sample_weight, len(table.values))
     target = as_target(y, len(table.values), model, weights)
     made = _way(table) if way == "auto" else way
-    problem = problem_of(table, target, weights, made)
-    path = _path(problem, table.names, strategy, criterion, words, chosen, callback)
-    if path.notes and made == "moments" and way == "auto":
-        problem = problem_of(table, target, weights, "columns")
-        path = _path(problem, table.names, strategy, criterion, words, chosen, callback)
+    path, doubtful = run(problem_of(table, target, weights, made), table.names)
+    if doubtful and made == "moments" and way == "auto":
+        path, _ = run(problem_of(table, target, weights, "columns"), table.names)
     return path
 
 
@@ -107,53 +117,67 @@ def _way(table: Table) -> Way:
     return "moments" if n >= 8 * p and n * p > 2**18 else "columns"
 
 
-def _path(
+def _run(
     problem: Problem,
     names: tuple[str, ...] | None,
-    strategy: str,
-    criterion: str | Criterion,
     words: dict[str, Any],
-    chosen: dict[str, Any],
     callback: Callback | None,
-) -> Path:
-    """Turn the words into a search, run it, and tell what it did."""
-    units = as_units(problem.n_features, names, **chosen)
-    search = _search(problem, units, strategy, criterion, words)
+    equivalents: bool,
+) -> tuple[Path, bool]:
+    """Turn the words into a search, run it, and tell what it did; and whether its digits are in doubt."""
+    chosen = {word: words[word] for word in ("include", "exclude", "groups")}
+    choice = as_choice(problem.n_features, names, **chosen)
+    search = _search(problem, choice, words)
     start = search.score
-    steps = tuple(_until(_steps(search, strategy, words["rounds"]), search, callback))
-    return Path(
+    steps = tuple(_until(_steps(search, words["strategy"], words["rounds"]), search, callback))
+    ranking = search.ranking()
+    losses, stand_ins = search.equivalents() if equivalents else ({}, {})
+    doubts = list(_doubts(search, names))
+    path = Path(
         selected=tuple(search.projection.selected),
         steps=steps,
         score=search.score,
         stop=(search.stop or Stop.LEAVE) if problem.diagonal.any() else Stop.CONSTANT,
         n_evaluations=search.n_evaluations,
         start=start,
-        ranking=search.ranking(),
+        ranking=ranking,
         n_features=problem.n_features,
         feature_names=names,
-        strategy=strategy,
+        strategy=words["strategy"],
         model=problem.kind,
         criterion=search.criterion.name,
         way=problem.way,
-        notes=tuple(_notes(search, names)),
+        notes=(*_notes(problem, names, choice), *doubts),
+        losses=losses,
+        equivalents=stand_ins,
+        asked={word: value for word, value in words.items() if not _same(value, DEFAULTS[word])},
     )
+    return path, bool(doubts)
 
 
-def _search(problem: Problem, units: Units, strategy: str, criterion: str | Criterion, words: dict[str, Any]) -> Search:
+def _same(value: Any, default: Any) -> bool:
+    return value is default or (isinstance(value, str | int | float) and value == default)
+
+
+def _search(problem: Problem, choice: Choice, words: dict[str, Any]) -> Search:
+    strategy = words["strategy"]
+    units = Units(problem, choice.members)
     varying = problem.diagonal > 0
-    candidates = np.array([j for j in units.candidates() if varying[j]], dtype=np.intp)
+    varying[choice.features(choice.exclude)] = False
+    candidates = np.flatnonzero(varying)
     _check_strategy(strategy, words["rounds"], problem, candidates)
-    n_included = sum(len(units.members[u]) for u in units.include)
-    if n_included > problem.df - 1:
+    included = choice.features(choice.include)
+    if len(included) > problem.most:
         raise ValueError(
-            f"include forces in {n_included} features, but {problem.n:g} rows can estimate {problem.df - 1:g} at most"
+            f"include forces in {len(included)} features, "
+            f"but {problem.n:g} rows can estimate {problem.most:.0f} at most"
         )
-    measured = as_criterion(criterion, problem.kind).resolve(problem, candidates)
-    barred = {*units.include, *units.exclude}
-    n_choices = sum(u not in barred and bool(varying[list(m)].any()) for u, m in enumerate(units.members))
-    most = _checked_max(words["max_features"], n_included)
-    rules = as_rules(measured, n_choices, words["enter"], words["leave"], words["drop"], most, strategy)
-    return Search(problem, measured, rules, units.members, units.include, units.exclude)
+    measured = as_criterion(words["criterion"], problem.kind).resolve(problem, candidates)
+    varying[included] = False
+    n_choices = varying.sum() if choice.members is None else sum(varying[list(m)].any() for m in choice.members)
+    most = _checked_max(words["max_features"], len(included))
+    rules = as_rules(measured, int(n_choices), words["enter"], words["leave"], words["drop"], most, strategy)
+    return Search(problem, measured, rules, units, choice.include, choice.exclude)
 
 
 def _check_strategy(strategy: str, rounds: Any, problem: Problem, candidates: NDArray[np.intp]) -> None:
@@ -161,10 +185,10 @@ def _check_strategy(strategy: str, rounds: Any, problem: Problem, candidates: ND
         raise ValueError(f"unknown strategy {strategy!r}; there are {', '.join(STRATEGIES)}")
     if not isinstance(rounds, int | float) or not rounds >= 0 or (rounds != math.inf and rounds != int(rounds)):
         raise ValueError(f"rounds must be a whole number from 0, or math.inf; got {rounds!r}")
-    if strategy == "backward" and len(candidates) > problem.df - 1:
+    if strategy == "backward" and len(candidates) > problem.most:
         raise ValueError(
             f"backward starts from all {len(candidates)} features, which {problem.n:g} rows cannot estimate "
-            f"({problem.df - 1:g} at most); use strategy='dropping', or exclude features"
+            f"({problem.most:.0f} at most); use strategy='dropping', or exclude features"
         )
 
 
@@ -193,24 +217,38 @@ def _until(steps: Steps, search: Search, callback: Callback | None) -> Iterator[
             return
 
 
-def _notes(search: Search, names: tuple[str, ...] | None) -> Iterator[str]:
-    """What the reader should know about the numbers."""
-    problem, projection = search.problem, search.projection
-    doubtful = sorted(projection.doubtful - set(projection.selected))
-    if doubtful:
-        shown = ", ".join(f"x{j}" if names is None else names[j] for j in doubtful[:5])
-        more = f" and {len(doubtful) - 5} more" if len(doubtful) > 5 else ""
+def _notes(problem: Problem, names: tuple[str, ...] | None, choice: Choice) -> Iterator[str]:
+    """What the reader should know about the table."""
+    excluded = set(choice.features(choice.exclude))
+    if separating := [j for j in problem.separating if j not in excluded]:
         yield (
-            f"{shown}{more}: so close to a combination of the selected features that {problem.digits} cannot measure "
-            "the gain; taken for a combination, so the set may lack a feature that would matter"
-        )
-    if problem.sign < 0 and problem.way == "moments" and search.left < 1e-8:
-        yield (
-            f"the residual is {search.left:.1g} of the total sum of squares; moments keep few digits of so small a "
-            "difference (select from the rows instead)"
+            f"{_listed(problem, names, separating)}: a single value within every class, which separates the classes "
+            "perfectly and makes every criterion infinite; left out of the search: if it is a copy of the target, "
+            "exclude it, and if not, it is all that is needed to tell the classes apart"
         )
     if isinstance(problem.scatter, Columns) and problem.scatter.in_double:
         yield (
-            "X is float32, and the mean of some column is more than 100 times its standard deviation; products were "
-            "made in float64, because float32 would lose too many digits"
+            "X is float32, and some column has a mean of more than 100 times its standard deviation, or a standard "
+            "deviation beyond 1e12; products were made in float64, because float32 would lose too many digits"
         )
+
+
+def _doubts(search: Search, names: tuple[str, ...] | None) -> Iterator[str]:
+    """Where the digits do not suffice, so that the selection may not be the one it should be."""
+    problem, projection = search.problem, search.projection
+    if doubtful := sorted(projection.doubtful - set(projection.selected)):
+        yield (
+            f"{_listed(problem, names, doubtful)}: so close to a combination of the selected features that "
+            f"{problem.digits} cannot measure the gain; taken for a combination, so the set may lack a feature that "
+            "would matter"
+        )
+    left = projection.explained.left
+    if problem.sign < 0 and problem.way == "moments" and left < 1e-8:
+        yield (
+            f"the residual is {max(left, 0):.1g} of the total sum of squares; moments keep few digits of so small a "
+            "difference (select from the rows instead)"
+        )
+
+
+def _listed(problem: Problem, names: tuple[str, ...] | None, features: list[int]) -> str:
+    return listed(Table(np.empty((0, problem.n_features)), names), features)

@@ -15,20 +15,21 @@ Strategy = Callable[[Search], Steps]
 def forward(search: Search, phase: Phase = "forward") -> Steps:
     """Add the feature that improves the score most, while one may enter."""
     while move := search.best_addition():
-        yield search.add(move.unit, phase)
+        yield search.add(move, phase)
 
 
 def backward(search: Search, phase: Phase = "backward") -> Steps:
     """Remove the feature that worsens the score least, while one may leave."""
     while move := search.best_removal():
-        yield search.remove(move.unit, phase)
+        yield search.remove(move, phase)
 
 
 def forward_dropping(search: Search, phase: Phase = "forward") -> Steps:
     """Go forward; drop from the pool what was hopeless in the scan that chose the addition."""
     while move := search.best_addition():
         hopeless = search.hopeless(move)
-        yield search.add(move.unit, phase)
+        search.rest(hopeless)
+        yield search.add(move, phase)
         if len(hopeless):
             yield search.drop(hopeless, phase)
 
@@ -87,7 +88,7 @@ def floating(search: Search) -> Steps:
         while size > 2 and (move := search.cheapest_removal()):
             if not exceeds(search.worth + move.gain, best.get(size - 1, -math.inf)):
                 break
-            yield search.remove(move.unit, "backward")
+            yield search.remove(move, "backward")
             size = len(search.selected)
             best[size] = search.worth
 
@@ -96,9 +97,9 @@ def swap(search: Search) -> Steps:
     """Forward to the end, then exchange a selected feature for a candidate while that improves the score."""
     yield from forward(search)
     while exchange := search.best_exchange():
-        out, into = exchange
-        yield search.remove(out, "swap")
-        yield search.add(into, "swap")
+        removal, addition = exchange
+        yield search.remove(removal, "swap")
+        yield search.add(addition, "swap")
 
 
 STRATEGIES: dict[str, Callable[..., Steps]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date, time, timedelta
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +15,9 @@ MODELS = ("auto", "linear", "discriminant")
 # Whole numbers are taken for class labels under model="auto" only when they are few and each is frequent.
 MOST_CLASSES = 32
 ROWS_PER_CLASS = 4
+
+ROUNDING = 1e-15  # numbers that differ by this part of the largest are the same
+SMALLEST, LARGEST = 1e-140, 1e140  # numbers whose squares can be summed
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +38,19 @@ class Classes:
 Target = Numbers | Classes
 
 
-def as_target(y: Any, n_rows: int, model: Model, weights: NDArray[np.float64] | None = None) -> Target:
-    """Read y as numbers or as classes; rows of weight zero have no say in what it is."""
+def as_target(
+    y: Any, n_rows: int, model: Model, weights: NDArray[np.float64] | None = None, *, whole: bool = True
+) -> Target:
+    """Read y as numbers or as classes; rows of weight zero have no say in what it is.
+
+    What is not whole, but a part of the rows of a table, may be constant or of a single class.
+    """
     if model not in MODELS:
         raise ValueError(f"model must be one of {', '.join(map(repr, MODELS))}; got {model!r}")
     if y is None:
-        raise ValueError("dropstep requires y to be passed, but the target y is None")
+        raise ValueError(
+            "dropstep requires y to be passed, but the target y is None; pass the numbers or classes to explain"
+        )
     values = _as_array(y)
     if values.ndim not in (1, 2) or (values.ndim == 2 and values.shape[1] == 0):
         raise ValueError(f"y must have one column, or one column a target; its shape is {values.shape}")
@@ -48,38 +59,64 @@ def as_target(y: Any, n_rows: int, model: Model, weights: NDArray[np.float64] | 
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     _refuse_missing(values)
-    present = values if weights is None else values[weights > 0]
-    wants_classes = model == "discriminant" or (model == "auto" and _looks_like_classes(present))
-    return _as_classes(values, present) if wants_classes else _as_numbers(values, present)
+    _refuse_odd(values)
+    present, n = (values, float(n_rows)) if weights is None else (values[weights > 0], weights.sum())
+    wants_classes = model == "discriminant" or (model == "auto" and _looks_like_classes(present, n))
+    target = _as_classes(values, present) if wants_classes else _as_numbers(values)
+    if whole:
+        _refuse_constant(target, present)
+    return target
 
 
 def _as_array(y: Any) -> NDArray[Any]:
+    """An array of what y holds; objects become numbers where all of them are, and text stays text."""
     values = np.asarray(y)
+    if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
+        values = values.astype(object)
+        values[np.ma.getmaskarray(y)] = None
     if values.dtype.kind == "c":
         raise ValueError("Complex data not supported: y must be real numbers or class labels")
-    if values.dtype == object and values.size:
-        try:
-            return values.astype(np.float64)
-        except (TypeError, ValueError):
-            return values
-    return values
+    if values.dtype != object or not values.size:
+        return values
+    if any(isinstance(v, str | bytes) for v in values.flat):
+        return values
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError):
+        return values
 
 
 def _refuse_missing(values: NDArray[Any]) -> None:
     if values.dtype.kind == "f":
         bad = ~np.isfinite(values)
     elif values.dtype == object:
-        bad = np.array([v is None or v != v for v in values.ravel()], dtype=bool)
+        bad = np.array([_is_missing(v) for v in values.flat], dtype=bool)
     else:
         return
     if count := int(bad.sum()):
         raise ValueError(
-            f"y has {count} missing or infinite values (NaN, None or inf); "
+            f"y has {count} missing or infinite value{'' if count == 1 else 's'} (NaN, None or inf); "
             "remove those rows from X and y before selecting"
         )
 
 
-def _looks_like_classes(values: NDArray[Any]) -> bool:
+def _is_missing(value: Any) -> bool:
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)  # pandas.NA equals nothing
+
+
+def _refuse_odd(values: NDArray[Any]) -> None:
+    """Refuse what is neither numbers nor labels of one kind."""
+    times = (date, time, timedelta, np.datetime64, np.timedelta64)
+    if values.dtype.kind in "mM" or (values.dtype == object and any(isinstance(v, times) for v in values.flat)):
+        raise ValueError("y holds dates or times; turn them into numbers first, e.g. days since a start")
+    if values.dtype == object:
+        text = [isinstance(v, str | bytes) for v in values.flat]
+        if any(text) and not all(text):
+            label, other = values.flat[text.index(True)], values.flat[text.index(False)]
+            raise ValueError(f"y mixes text and numbers ({label!r} and {other!r}); make all of its labels text")
+
+
+def _looks_like_classes(values: NDArray[Any], n: float) -> bool:
     """Text and booleans are classes; so are two whole numbers, and up to 32 of them seen 4 times each on average."""
     if values.ndim == 2:
         return False
@@ -88,35 +125,48 @@ def _looks_like_classes(values: NDArray[Any]) -> bool:
     if values.dtype.kind == "f" and not np.array_equal(values, np.floor(values)):
         return False
     n_distinct = len(np.unique(values))
-    return n_distinct <= 2 or (n_distinct <= MOST_CLASSES and len(values) >= ROWS_PER_CLASS * n_distinct)
+    return n_distinct <= 2 or (n_distinct <= MOST_CLASSES and n >= ROWS_PER_CLASS * n_distinct)
 
 
 def _as_classes(values: NDArray[Any], present: NDArray[Any]) -> Classes:
     if values.ndim == 2:
         raise ValueError(f"y has {values.shape[1]} columns of classes; model='discriminant' takes one column of labels")
-    if values.dtype.kind == "f" and not np.array_equal(present, np.floor(present)):
+    if values.dtype.kind == "f" and len(fractions := present[present != np.floor(present)]):
         raise ValueError(
-            "Unknown label type: y has continuous values with fractions, so it is no class label; use model='linear'"
+            f"Unknown label type: y has continuous values with fractions (such as {fractions[0]:g}), so it is no class "
+            "label; use model='linear'"
         )
     if values.dtype == object:
         values, present = values.astype(str), present.astype(str)
     labels = np.unique(present)
-    if len(labels) < 2:
-        raise ValueError(
-            f"y has one class only ({labels[0] if len(labels) else 'no row'}); at least two are needed to tell apart"
-        )
     codes = np.minimum(np.searchsorted(labels, values), len(labels) - 1)
     return Classes(labels, codes)
 
 
-def _as_numbers(values: NDArray[Any], present: NDArray[Any]) -> Numbers:
+def _as_numbers(values: NDArray[Any]) -> Numbers:
     if values.dtype.kind not in "iufb":
         raise ValueError(
-            f"y holds text ({present.ravel()[0]!r}); model='linear' needs numbers, use model='discriminant' for classes"
+            f"y holds text (such as {str(values.flat[0])!r}); model='linear' needs numbers, "
+            "use model='discriminant' for classes"
         )
-    columns = present.reshape(len(present), -1)
-    constant = [j for j in range(columns.shape[1]) if len(columns) and np.all(columns[:, j] == columns[0, j])]
-    if constant:
-        which = "y is constant" if columns.shape[1] == 1 else f"target {constant[0]} of y is constant"
-        raise ValueError(f"{which} ({columns[0, constant[0]]}): there is nothing to explain")
-    return Numbers(np.asarray(values, dtype=np.float64).reshape(len(values), -1))
+    numbers = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
+    if (most := np.abs(numbers).max(initial=0.0)) > LARGEST:
+        raise ValueError(f"y has values up to {most:g}, whose squares are too large for a float64; rescale it")
+    return Numbers(numbers)
+
+
+def _refuse_constant(target: Target, present: NDArray[Any]) -> None:
+    """Refuse a target of which nothing is to be explained."""
+    if len(present) == 1:
+        raise ValueError("X and y have one row only (n_samples=1), from which nothing can be told; pass more rows")
+    if isinstance(target, Classes):
+        if len(target.labels) < 2:
+            raise ValueError(f"y has one class only ({target.labels[0]}); at least two are needed to tell apart")
+        return
+    for j, column in enumerate(np.asarray(present, dtype=np.float64).reshape(len(present), -1).T):
+        which = "y" if target.values.shape[1] == 1 else f"target {j} of y"
+        spread = column.max() - column.min()
+        if spread <= ROUNDING * np.abs(column).max():
+            raise ValueError(f"{which} is constant ({column[0]:g}): nothing is to be explained; pass another y")
+        if spread < SMALLEST:
+            raise ValueError(f"{which} varies by {spread:g} only, whose square is too small for a float64; rescale it")

@@ -1,0 +1,162 @@
+"""Compare: errors with the selection inside the folds, the same as scikit-learn's own pipeline gives."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes, load_wine
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from dropstep import Selector, select
+from dropstep.cli import main
+from dropstep.compare import ALL, NONE, compare
+from dropstep.strategies import STRATEGIES
+
+
+def test_classes_as_a_pipeline_of_scikit_learn():
+    X, y = load_wine(return_X_y=True)
+    rows = compare(X, np.array(["x", "y", "z"])[y], strategies=("dropping", "stepwise"), seed=3, svm=True, enter=0.1)
+    folds = StratifiedKFold(5, shuffle=True, random_state=3)
+    for row in rows[:2]:
+        selector = Selector(strategy=row.strategy, enter=0.1)
+        for errors, model in zip(row.errors, [LinearDiscriminantAnalysis(), SVC()], strict=True):
+            pipeline = make_pipeline(selector, StandardScaler(), model)
+            np.testing.assert_allclose(errors.folds, 1 - cross_val_score(pipeline, X, y, cv=folds), atol=1e-12)
+            assert errors.mean == pytest.approx(np.mean(errors.folds))
+        path = select(X, y, strategy=row.strategy, enter=0.1)
+        assert row.path.selected == path.selected
+        assert row.path.n_evaluations == path.n_evaluations
+        assert len(row.sizes) == 5
+
+
+def test_numbers_as_a_pipeline_of_scikit_learn():
+    X, y = load_diabetes(return_X_y=True)
+    groups = np.arange(len(y)) // 7
+    words = {"shuffle": True, "random_state": 1}
+    for row_groups, folds in (None, KFold(4, **words)), (groups, GroupKFold(4, **words)):
+        row = compare(X, y, strategies=("dropping",), folds=4, seed=1, row_groups=row_groups)[0]
+        pipeline = make_pipeline(Selector(), LinearRegression())
+        scores = cross_val_score(pipeline, X, y, groups=row_groups, cv=folds, scoring="neg_root_mean_squared_error")
+        np.testing.assert_allclose(row.errors[0].folds, -scores, rtol=1e-9)
+
+
+def test_rows_that_belong_together_stay_together():
+    rng = np.random.default_rng(0)
+    X, y, groups = rng.normal(size=(90, 4)), rng.integers(0, 2, 90), np.repeat(np.arange(30), 3)
+    row = compare(X, y, strategies=("forward",), row_groups=groups, folds=3)[0]
+    folds = StratifiedGroupKFold(3, shuffle=True, random_state=0)
+    sizes = [len(select(X[a], y[a], strategy="forward").selected) for a, _ in folds.split(X, y, groups)]
+    assert row.sizes == tuple(sizes)
+    with pytest.raises(ValueError, match=r"5 folds need at least as many groups of rows; there are 2"):
+        compare(X, y, row_groups=groups // 15)
+    with pytest.raises(ValueError, match=r"5 folds need at least as many rows; there are 4"):
+        compare(X[:4], np.arange(4) / 7)
+
+
+def test_all_features_and_none_give_the_scale():
+    X, y = load_diabetes(return_X_y=True)
+    *_, everything, nothing = compare(X, y, strategies=("dropping",))
+    assert (everything.strategy, nothing.strategy) == (ALL, NONE)
+    assert (everything.sizes, nothing.sizes) == ((10,) * 5, (0,) * 5)
+    assert nothing.errors[0].mean == pytest.approx(y.std(), rel=0.02)
+    assert everything.errors[0].mean < 0.8 * nothing.errors[0].mean
+    assert everything.path is None
+
+
+def test_a_strategy_that_refuses_does_not_stop_the_others():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(30, 40))
+    y = X[:, 0] + 0.1 * rng.normal(size=30)
+    rows = {row.strategy: row for row in compare(X, y, folds=3)}
+    assert set(rows) == {*STRATEGIES, ALL, NONE}
+    assert "backward starts from all 40 features" in rows["backward"].refusal
+    assert rows["backward"].errors == ()
+    assert rows["dropping"].refusal == ""
+    assert rows["dropping"].path.selected[0] == 0
+
+
+def test_classes_of_few_rows():
+    rng = np.random.default_rng(4)
+    y = np.array([0] * 30 + [1] * 30 + [2] * 2)
+    X = rng.normal(size=(62, 3)) + y[:, None]
+    row = compare(X, y, strategies=("forward",), folds=4)[0]
+    assert row.refusal == ""
+    assert len(row.errors[0].folds) == 4
+
+
+def test_ticks_count_every_fit():
+    X, y = load_wine(return_X_y=True)
+    seen = []
+    compare(X, y, strategies=("forward",), folds=2, tick=lambda *tick: seen.append(tick))
+    assert [tick[1] for tick in seen] == list(range(9))
+    assert {tick[2] for tick in seen} == {9}
+    assert seen[1][0] == "forward, fold 1"
+
+
+# --- the command -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def people(tmp_path, monkeypatch) -> str:
+    """Three rows for each person, with a category that matters."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(6)
+    lines = ["person,hours,colour,noise,y"]
+    for i in range(90):
+        colour, hours = ["red", "green", "blue"][rng.integers(3)], rng.normal()
+        y = hours + 2 * (colour == "red") + 0.2 * rng.normal()
+        lines.append(f"p{i // 3},{hours:.3f},{colour},{rng.normal():.3f},{y:.3f}")
+    Path("people.csv").write_text("\n".join(lines))
+    return "people.csv"
+
+
+def test_the_command_tells_features_of_the_file(people, capsys):
+    line = ["compare", people, "--target", "y", "--groups-column", "person", "--strategies", "dropping,backward"]
+    assert main([*line, "--format", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["schema"] == "dropstep.compare/1"
+    assert (told["measure"], told["folds"], told["seed"]) == ("rmse", 5, 0)
+    dropping, _, everything, nothing = told["strategies"]
+    assert set(dropping["features"]) == {"hours", "colour"}
+    assert dropping["n_features"] == 2
+    assert (everything["n_features"], nothing["n_features"]) == (3, 0)
+    assert dropping["errors"]["linear regression"]["mean"] < 0.3 < nothing["errors"]["linear regression"]["mean"]
+    assert {c["name"]: c["role"] for c in told["columns"]}["person"] == "groups"
+
+    assert main(line) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert "RMSE, linear regression" in out
+    assert "5 folds of whole groups (seed 0), selection made anew inside every fold" in out
+
+    assert main([*line, "--format", "csv"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [row["strategy"] for row in rows] == ["dropping", "backward", ALL, NONE]
+    assert float(rows[0]["error"]) == dropping["errors"]["linear regression"]["mean"]
+
+
+def test_the_command_says_who_did_not_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    np.savetxt("wide.csv", rng.normal(size=(12, 20)), delimiter=",")
+    line = ["compare", "wide.csv", "--no-header", "--target", "1", "--strategies", "backward,forward", "--folds", "2"]
+    assert main(line) == 0
+    out, err = capsys.readouterr()
+    assert "backward did not run: backward starts from all 19 features" in err
+    assert "use --strategy dropping" in err
+    assert "refused" in out
+
+
+def test_the_command_refuses_in_one_sentence(people, capsys):
+    assert main(["compare", people, "--target", "y", "--strategies", "best"]) == 2
+    assert "there is no strategy 'best'" in capsys.readouterr().err
+    assert main(["compare", people, "--target", "y", "--folds", "200", "--exclude", "person"]) == 2
+    assert capsys.readouterr().err == "dropstep: 200 folds need at least as many rows; there are 90\n"

@@ -1,0 +1,108 @@
+"""float32 stays float32 where that is safe, costs no copy, and the path says so where it is not."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dropstep import Selector, select
+
+
+def table(seed: int, classes: int, n: int, p: int) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """A planted signal whose features are told apart clearly; values that a float32 holds exactly."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p)).astype(np.float32).astype(np.float64)
+    y: NDArray[Any]
+    if classes:
+        y = rng.permutation(np.arange(n) % classes)
+        X[:, : 2 * classes] += rng.normal(size=(classes, 2 * classes))[y].astype(np.float32)
+        X = X.astype(np.float32).astype(np.float64)
+    else:
+        y = X[:, :6] @ [3.0, -2.5, 2.0, -1.5, 1.0, 0.7] + rng.normal(size=n)
+    return X, y
+
+
+SIZES = [(80, 20), (60, 300), (700, 500), (6000, 60)]  # small and large, tall and wide
+
+
+@pytest.mark.parametrize("classes", [0, 2, 5])
+@pytest.mark.parametrize(("n", "p"), SIZES)
+@pytest.mark.parametrize("way", ["columns", "moments"])
+def test_the_same_set_as_float64(classes: int, n: int, p: int, way: str) -> None:
+    for seed in range(2):
+        X, y = table(seed, classes, n, p)
+        double = select(X, y, way=way)
+        single = select(X.astype(np.float32), y, way=way)
+        assert single.selected == double.selected
+        assert (single.stop, single.notes) == (double.stop, ())
+        np.testing.assert_allclose(single.score, double.score, rtol=1e-4)
+        assert double.selected
+
+
+@pytest.mark.parametrize("strategy", ["stepwise", "forward_backward", "floating", "swap", "backward"])
+@pytest.mark.parametrize("classes", [0, 3])
+def test_every_strategy(strategy: str, classes: int) -> None:
+    X, y = table(3, classes, 2400, 120)
+    words = {"strategy": strategy, "max_features": None if strategy == "backward" else 12}
+    words |= {"enter": 0.05, "leave": 0.05} if classes else {}
+    double = select(X, y, **words)
+    assert set(select(X.astype(np.float32), y, **words).selected) == set(double.selected)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize(("dtype", "classes"), [(np.float32, 0), (np.float32, 4), (np.float64, 3)])
+def test_nothing_like_a_copy_is_made(dtype: type, classes: int, order: Any) -> None:
+    """40 MB of features are read in place: what is allocated beside them is a small part of that."""
+    rng = np.random.default_rng(0)
+    n, p = (2000, 5000) if dtype == np.float32 else (2000, 2500)
+    X = np.asarray(rng.standard_normal((n, p), dtype=np.float32), dtype=dtype, order=order)
+    signal = X[:, 3] + X[:, 7] + rng.normal(size=n)
+    y = np.argsort(np.argsort(signal)) * classes // n if classes else signal
+    X.flags.writeable = False
+    assert 39e6 < X.nbytes < 41e6
+    tracemalloc.start()
+    try:
+        selector = Selector(max_features=3).fit(X, y)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 0.5 * X.nbytes
+    assert {3, 7} <= set(selector.selected_)
+
+
+@pytest.mark.parametrize("classes", [0, 3])
+def test_it_says_so_where_float32_is_not_safe(classes: int) -> None:
+    """A mean far from zero leaves a float32 few digits for what varies: products are made in float64 then."""
+    X, y = table(4, classes, 700, 500)
+    far = (X + 1000.0).astype(np.float32)
+    path = select(far, y)
+    assert path.selected == select(far.astype(np.float64), y).selected
+    (note,) = path.notes
+    for word in ("float32", "mean", "standard deviation", "float64"):
+        assert word in note
+    assert "note: X is float32" in str(path)
+    assert not select(X.astype(np.float32), y).notes
+    assert not select(far.astype(np.float64), y).notes
+
+
+@pytest.mark.parametrize("classes", [0, 3])
+@pytest.mark.parametrize("shift", [0.0, 30.0, 3000.0])
+def test_shifted_float32_keeps_what_it_holds(classes: int, shift: float) -> None:
+    for n, p in SIZES:
+        X, y = table(5, classes, n, p)
+        far = (X + shift).astype(np.float32)
+        assert select(far, y).selected == select(far.astype(np.float64), y).selected
+
+
+@pytest.mark.parametrize("classes", [0, 3])
+def test_large_and_small_float32(classes: int) -> None:
+    """Squares of 1e30 and of 1e-30 are no float32."""
+    for n, p in SIZES:
+        X, y = table(6, classes, n, p)
+        for factor in (1e15, 1e-15, 1e30, 1e-30):
+            scaled = (X * factor).astype(np.float32)
+            assert select(scaled, y).selected == select(scaled.astype(np.float64), y).selected

@@ -1,0 +1,692 @@
+"""Input: what is read, and what is refused, in one sentence with the value and the way out, by select and Selector."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from dropstep import AIC, BIC, EBIC, MallowsCp, Moments, Selector, Stop, Trace, select
+from dropstep.table import as_table, as_weights, refuse_missing
+from dropstep.target import as_target
+
+NAMES = ("age", "bmi", "blood", "dose", "east")
+N = 60
+_rng = np.random.default_rng(2019)
+X = _rng.normal(size=(N, 5))
+Y = 2 * X[:, 1] + X[:, 3] + _rng.normal(size=N)
+CLASSES = np.where(X[:, 0] + 0.3 * _rng.normal(size=N) > 0, "ill", "well")
+FRAME = pd.DataFrame(X, columns=NAMES)
+
+DATES = pd.date_range("2020-01-01", periods=N)
+
+
+def with_column(values: Any, name: str = "extra") -> pd.DataFrame:
+    return FRAME.assign(**{name: values})
+
+
+def with_value(value: Any, *places: tuple[int, int], at: Any = FRAME) -> Any:
+    changed = at.copy()
+    for row, column in places:
+        if isinstance(changed, pd.DataFrame):
+            changed.iloc[row, column] = value
+        else:
+            changed[row, column] = value
+    return changed
+
+
+def refused(X: Any, y: Any, sample_weight: Any = None, **words: Any) -> str:
+    """The sentence with which both select and Selector refuse; the Selector is left as it was, unfitted."""
+    with pytest.raises((ValueError, TypeError)) as by_select:
+        select(X, y, sample_weight=sample_weight, **words)
+    selector = Selector(**words)
+    before = selector.get_params()
+    with pytest.raises((ValueError, TypeError)) as by_selector:
+        selector.fit(X, y, sample_weight=sample_weight)
+    sentence = str(by_select.value)
+    assert str(by_selector.value) == sentence
+    assert type(by_selector.value) is type(by_select.value)
+    after = selector.get_params()
+    assert all(after[word] is before[word] for word in before)
+    assert set(vars(selector)) == set(before)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(selector)
+    assert "\n" not in sentence
+    return sentence
+
+
+def says(sentence: str, *words: str) -> None:
+    for word in words:
+        assert word in sentence, f"{word!r} is not in: {sentence}"
+
+
+# --- X ---------------------------------------------------------------------------------------------------------------
+
+MISSING = {
+    "nan": (with_value(np.nan, (3, 1)), ["'bmi' (1 row in all)"]),
+    "inf": (with_value(np.inf, (3, 1), (4, 2)), ["'bmi', 'blood' (2 rows in all)"]),
+    "minus inf": (with_value(-np.inf, (3, 1), (3, 2)), ["'bmi', 'blood' (1 row in all)"]),
+    "both infinities": (pd.concat([with_value(np.inf, (3, 1))[:30], with_value(-np.inf, (33, 1))[30:]]), ["'bmi'"]),
+    "array": (with_value(np.nan, (3, 1), at=X), ["column 1 (1 row in all)"]),
+    "float32": (with_value(np.nan, (3, 1), at=X).astype(np.float32), ["column 1"]),
+    "large": (with_value(np.nan, (7, 2), at=np.random.default_rng(0).normal(size=(N, 6000))), ["column 2 (1 row"]),
+    "all columns": (FRAME * np.nan, ["'age', 'bmi', 'blood', 'dose', 'east' (60 rows in all)"]),
+    "many columns": (np.full((N, 9), np.nan), ["column 4 and 4 more"]),
+    "polars": (pl.DataFrame(with_value(np.nan, (3, 1))), ["'bmi'"]),
+    "polars null": (pl.DataFrame(FRAME).with_columns(extra=pl.Series([1, None] * 30)), ["'extra' (30 rows"]),
+    "polars null boolean": (pl.DataFrame(FRAME).with_columns(extra=pl.Series([True, None] * 30)), ["'extra'"]),
+    "pyarrow null": (pa.table(FRAME).append_column("extra", pa.array([True, None] * 30)), ["'extra'"]),
+    "Int64": (with_column(pd.array([1, None] * 30, dtype="Int64")), ["'extra' (30 rows"]),
+    "boolean": (with_column(pd.array([True, None] * 30, dtype="boolean")), ["'extra'"]),
+    "Float64": (with_column(pd.array([0.5, None] * 30, dtype="Float64")), ["'extra'"]),
+    "int64[pyarrow]": (with_column(pd.array([1, None] * 30, dtype="int64[pyarrow]")), ["'extra'"]),
+    "None among objects": (with_column(np.array([1.5, None] * 30, dtype=object)), ["'extra'"]),
+    "masked": (np.ma.masked_array(X, mask=np.arange(N * 5).reshape(N, 5) == 6), ["column 1 (1 row in all)"]),
+}
+
+
+@pytest.mark.parametrize("case", MISSING)
+@pytest.mark.parametrize("y", [Y, CLASSES], ids=["numbers", "classes"])
+def test_missing_values_are_named(case: str, y: Any) -> None:
+    table, words = MISSING[case]
+    sentence = refused(table, y)
+    says(sentence, "NaN or infinity", "drop those rows or columns, or fill them in", *words)
+
+
+TEXT = ["low", "high"] * 30
+NUMERALS = ["1.5", "2"] * 30
+NO_NUMBERS: dict[str, tuple[Any, list[str]]] = {
+    "pandas": (with_column(TEXT), ["text in 'extra' (such as 'low')", "one-hot", "groups=", "leave those columns out"]),
+    "pandas object": (with_column(np.array(TEXT, dtype=object)), ["text in 'extra' (such as 'low')"]),
+    "pandas string": (with_column(pd.array(TEXT, dtype="string")), ["text in 'extra'"]),
+    "pandas string[pyarrow]": (with_column(pd.array(TEXT, dtype="string[pyarrow]")), ["text in 'extra'"]),
+    "bytes": (with_column(np.array([b"low", b"high"] * 30, dtype=object)), ["text in 'extra'"]),
+    "two": (with_column(TEXT).assign(more=TEXT), ["text in 'extra', 'more' (such as"]),
+    "many": (FRAME.assign(**{f"t{i}": TEXT for i in range(8)}), ["'t0', 't1', 't2', 't3', 't4' and 3 more"]),
+    "without names": (with_column(TEXT).set_axis(range(6), axis=1), ["text in column 5 (such as 'low')"]),
+    "polars": (pl.DataFrame(with_column(TEXT)), ["text in 'extra' (such as 'low')"]),
+    "pyarrow": (pa.table(with_column(TEXT)), ["text in 'extra' (such as 'low')"]),
+    "object array": (with_column(TEXT).to_numpy(), ["text in column 5 (such as 'low')"]),
+    "text array": (np.array([TEXT, TEXT]).T, ["text in column 0, column 1"]),
+    "lists": ([[1.0, text] for text in TEXT], ["text in column"]),
+    "numerals in pandas": (with_column(NUMERALS), ["numbers written as text in 'extra' (such as '1.5')"]),
+    "numerals in polars": (pl.DataFrame(with_column(NUMERALS)), ["numbers written as text in 'extra'"]),
+    "numerals in pyarrow": (pa.table(with_column(NUMERALS)), ["numbers written as text in 'extra'"]),
+    "numerals in an array": (X.astype(str), ["numbers written as text in column 0", "astype(float)"]),
+    "numerals among objects": (X.astype(str).astype(object), ["numbers written as text in column 0"]),
+    "numerals and text": (with_column(TEXT).assign(more=NUMERALS), ["text in 'extra', 'more'", "one-hot"]),
+    "category": (with_column(pd.Categorical(TEXT)), ["categories in 'extra'", "one-hot", "groups="]),
+    "category of numbers": (with_column(pd.Categorical([1, 2] * 30)), ["categories in 'extra'"]),
+    "intervals": (with_column(pd.cut(X[:, 0], 3)), ["categories in 'extra'"]),
+    "polars category": (pl.DataFrame(with_column(pd.Categorical(TEXT))), ["categories in 'extra'"]),
+    "polars enum": (pl.DataFrame({"t": pl.Series(TEXT).cast(pl.Enum(["low", "high"]))}), ["categories in 't'"]),
+    "pyarrow dictionary": (pa.table(with_column(pd.Categorical(TEXT))), ["categories in 'extra'"]),
+    "dates": (with_column(DATES), ["dates or times in 'extra'", "days since a start", "leave those columns out"]),
+    "dates with a zone": (with_column(DATES.tz_localize("UTC")), ["dates or times in 'extra'"]),
+    "date objects": (with_column(np.array(DATES.date, dtype=object)), ["dates or times in 'extra'"]),
+    "durations": (with_column(pd.to_timedelta(range(N), unit="s")), ["dates or times in 'extra'"]),
+    "periods": (with_column(DATES.to_period("D")), ["dates or times in 'extra'"]),
+    "only dates": (pd.DataFrame({"when": DATES}), ["dates or times in 'when'"]),
+    "polars dates": (pl.DataFrame(with_column(DATES)), ["dates or times in 'extra'"]),
+    "polars durations": (pl.DataFrame({"long": [timedelta(days=i) for i in range(N)]}), ["dates or times in 'long'"]),
+    "pyarrow dates": (pa.table({"x": X[:, 0], "day": [date(2020, 1, 1)] * N}), ["dates or times in 'day'"]),
+    "date array": (DATES.to_numpy().reshape(-1, 1), ["dates or times in column 0"]),
+    "complex": (X.astype(complex), ["Complex data not supported", "X.real"]),
+    "dict": (with_value({"a": 1}, (0, 2), at=X.astype(object)), ["no number in column 2", "not 'dict'"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", NO_NUMBERS)
+def test_what_is_no_number_is_named(case: str) -> None:
+    table, words = NO_NUMBERS[case]
+    says(refused(table, Y), *words)
+
+
+NO_TABLE: dict[str, tuple[Any, list[str]]] = {
+    "no rows": (X[:0], ["empty", "0 sample(s) (shape=(0, 5))", "pass a table with rows"]),
+    "no features": (X[:, :0], ["empty", "0 feature(s) (shape=(60, 0))"]),
+    "frame without rows": (FRAME[:0], ["empty", "shape=(0, 5)"]),
+    "frame without columns": (FRAME[[]], ["empty", "shape=(60, 0)"]),
+    "one column": (X[:, 0], ["rows and columns", "shape is (60,)", "X.reshape(-1, 1)"]),
+    "Series": (FRAME["age"], ["rows and columns", "shape is (60,)"]),
+    "cube": (X[None], ["rows and columns", "shape is (1, 60, 5)"]),
+    "None": (None, ["rows and columns", "shape is ()"]),
+    "number": (3.0, ["rows and columns"]),
+    "text": ("table.csv", ["rows and columns"]),
+    "ragged": ([[1.0, 2.0], [3.0]], ["differ in length"]),
+    "structured": (np.zeros(N, dtype=[("a", float), ("b", float)]), ["rows and columns", "shape is (60,)"]),
+    "sparse matrix": (sparse.csr_matrix(X), ["sparse", "X.toarray()"]),
+    "sparse array": (sparse.csc_array(X), ["sparse", "X.toarray()"]),
+    "sparse frame": (FRAME.astype(pd.SparseDtype(float)), ["sparse", "'age'", "X.sparse.to_dense()"]),
+    "lazy": (pl.DataFrame(FRAME).lazy(), ["lazy", "X.collect()"]),
+    "same name twice": (FRAME.set_axis(list("abcda"), axis=1), ["must differ", "'a' stands more than once"]),
+    "names and numbers": (FRAME.set_axis(["a", 1, "c", "d", "e"], axis=1), ["all text", "1 is no text", "astype(str)"]),
+}
+
+
+@pytest.mark.parametrize("case", NO_TABLE)
+def test_what_is_no_table_is_refused(case: str) -> None:
+    table, words = NO_TABLE[case]
+    says(refused(table, Y), *words)
+
+
+def test_values_whose_sums_are_too_large_are_named() -> None:
+    table = as_table(FRAME)
+    refuse_missing(table, np.ones(5))
+    for sums in (np.array([1.0, np.inf, 1, 1, 1]), np.array([[1.0, 1, 1, 1, 1], [1.0, np.inf, 1, 1, 1]])):
+        with pytest.raises(ValueError, match="the values of 'bmi' are too large to be summed in float64; rescale them"):
+            refuse_missing(table, sums)
+    with np.errstate(over="ignore"), pytest.raises(ValueError, match="too large"):
+        Moments.of(np.full((N, 2), 1e307), Y)
+
+
+# What select and Selector read as the same table: the wanted path is that of plain float64 rows.
+SAME: dict[str, Callable[[], Any]] = {
+    "list of lists": lambda: X.tolist(),
+    "list of arrays": lambda: list(X),
+    "list of tuples": lambda: [tuple(row) for row in X],
+    "Fortran order": lambda: np.asfortranarray(X),
+    "every other row": lambda: np.repeat(X, 2, axis=0)[::2],
+    "every other column": lambda: np.repeat(X, 2, axis=1)[:, ::2],
+    "reversed twice": lambda: X[::-1, ::-1].copy()[::-1, ::-1],
+    "objects": lambda: X.astype(object),
+    "decimals": lambda: np.array([[Decimal(float(x)) for x in row] for row in X]),
+    "longdouble": lambda: X.astype(np.longdouble),
+    "the other byte order": lambda: X.astype(">f8"),
+    "masked without a mask": lambda: np.ma.masked_array(X),
+    "pandas": lambda: FRAME,
+    "pandas with an index": lambda: FRAME.set_axis(range(100, 100 + N)),
+    "pandas, columns that are numbers": lambda: pd.DataFrame(X),
+    "pandas, two levels of columns": lambda: FRAME.set_axis(pd.MultiIndex.from_product([["a"], range(5)]), axis=1),
+    "Float64": lambda: FRAME.astype("Float64"),
+    "double[pyarrow]": lambda: FRAME.astype("double[pyarrow]"),
+    "a column of objects": lambda: FRAME.astype({"age": object}),
+    "polars": lambda: pl.DataFrame(FRAME),
+    "pyarrow": lambda: pa.table(FRAME),
+    "pyarrow in chunks": lambda: pa.concat_tables([pa.table(FRAME[:20]), pa.table(FRAME[20:])]),
+}
+
+
+@pytest.mark.parametrize("case", SAME)
+def test_tables_that_are_read_alike(case: str) -> None:
+    path = select(X, Y)
+    read = SAME[case]()
+    again = select(read, Y)
+    assert (again.selected, again.ranking) == (path.selected, path.ranking)
+    assert math.isclose(again.score, path.score, rel_tol=1e-12)
+    selector = Selector().fit(read, Y)
+    assert selector.path_ == again
+    named = getattr(read, "columns", [0])[0] == "age" or hasattr(read, "column_names")
+    assert again.feature_names == (NAMES if named else None)
+    assert hasattr(selector, "feature_names_in_") == named
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint16, np.int64, np.float16, np.float32])
+def test_number_types_are_read_as_what_they_hold(dtype: type) -> None:
+    table = (3 * X > 0).astype(dtype) if dtype is bool else np.abs(10 * X).astype(dtype)
+    path = select(table.astype(np.float64), Y)
+    for read in (table, pd.DataFrame(table, columns=NAMES), pl.DataFrame(table.astype(float), schema=NAMES)):
+        assert select(read, Y).selected == path.selected
+
+
+def test_mixed_column_types() -> None:
+    mixed = FRAME.assign(
+        whole=np.arange(N), yes=X[:, 0] > 0, maybe=pd.array(X[:, 1] > 0, dtype="boolean"), short=X[:, 2].astype("f4")
+    )
+    path = select(mixed.astype(np.float64), Y)
+    for read in (mixed, pl.DataFrame(mixed), pa.table(mixed)):
+        again = select(read, Y)
+        assert (again.selected, again.feature_names) == (path.selected, path.feature_names)
+        assert math.isclose(again.score, path.score, rel_tol=1e-12)
+
+
+def test_float_arrays_are_not_copied() -> None:
+    for array in (X, np.asfortranarray(X), X.astype(np.float32), X[::2], X[:, 1:3]):
+        assert np.shares_memory(as_table(array).values, array)
+    assert np.shares_memory(as_table(FRAME).values, FRAME.to_numpy())
+
+
+# --- y ---------------------------------------------------------------------------------------------------------------
+
+BAD_TARGETS: dict[str, tuple[Any, list[str]]] = {
+    "none": (None, ["requires y", "y is None"]),
+    "short": (Y[:-1], ["same number of rows", "X has 60, y has 59"]),
+    "long": (np.r_[Y, 1.0], ["X has 60, y has 61"]),
+    "scalar": (3.0, ["one column", "shape is ()"]),
+    "dict": ({"a": 1}, ["one column"]),
+    "cube": (Y.reshape(-1, 1, 1), ["one column", "shape is (60, 1, 1)"]),
+    "no column": (np.empty((N, 0)), ["shape is (60, 0)"]),
+    "nan": (np.where(np.arange(N) < 1, np.nan, Y), ["1 missing or infinite value ", "remove those rows from X and y"]),
+    "inf": (np.where(np.arange(N) < 2, np.inf, Y), ["2 missing or infinite values"]),
+    "None among text": (["a", None] + ["b"] * 58, ["1 missing"]),
+    "nan among text": (np.array(["a", np.nan] + ["b"] * 58, dtype=object), ["1 missing"]),
+    "NA among text": (pd.array(["a", None] + ["b"] * 58, dtype="string"), ["1 missing"]),
+    "NA among numbers": (pd.array([1, None] + [2] * 58, dtype="Int64"), ["1 missing"]),
+    "category without a value": (pd.Categorical([None, *CLASSES[1:]]), ["1 missing"]),
+    "polars null": (pl.Series([None, *CLASSES[1:]]), ["1 missing"]),
+    "masked": (np.ma.masked_array(Y, mask=np.arange(N) == 3), ["1 missing"]),
+    "constant number": (np.full(N, 2.5), ["constant (2.5)", "nothing is to be explained"]),
+    "single class": (["ill"] * N, ["one class only (ill)", "at least two"]),
+    "single whole number": (np.ones(N), ["one class only (1.0)"]),
+    "class of one row": (["lone"] + ["a"] * 30 + ["b"] * 29, ["'lone' has 1 row ", "at least 2", "join or remove"]),
+    "text and numbers": (np.array(["a", 1] * 30, dtype=object), ["mixes text and numbers ('a' and 1)"]),
+    "dates": (DATES, ["dates or times", "days since a start"]),
+    "date objects": (list(DATES.date), ["dates or times"]),
+    "durations": (np.arange(N).astype("timedelta64[D]"), ["dates or times"]),
+    "complex": (Y.astype(complex), ["Complex data not supported", "y must be real"]),
+    "dependent targets": (np.c_[Y, X[:, 0], Y - X[:, 0]], ["linearly dependent"]),
+    "one target twice": (np.c_[Y, Y], ["linearly dependent"]),
+    "one constant target": (np.c_[Y, np.ones(N)], ["target 1 of y is constant (1)"]),
+    "too large": (Y * 1e200, ["y has values up to", "rescale"]),
+    "too small": (Y * 1e-200, ["y varies by", "rescale"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD_TARGETS)
+def test_targets_that_are_refused(case: str) -> None:
+    y, words = BAD_TARGETS[case]
+    says(refused(FRAME, y), *words)
+
+
+def test_targets_that_do_not_fit_the_model() -> None:
+    says(refused(X, CLASSES, model="linear"), "text (such as", "model='discriminant'")
+    says(refused(X, Y, model="discriminant"), "fractions (such as", "model='linear'")
+    says(refused(X, np.c_[CLASSES, CLASSES], model="discriminant"), "2 columns of classes", "one column")
+    says(refused(X, np.ones(N), model="linear"), "y is constant (1)")
+    says(refused(X, np.full(N, 0.3) + np.tile([0, 5e-17], 30), model="linear"), "y is constant (0.3)")
+    says(refused(X, Y, model="logistic"), "'linear'", "'discriminant'", "'logistic'")
+    says(refused(X[:1], Y[:1], model="linear"), "one row only (n_samples=1)", "more rows")
+    says(refused(X[:2], Y[:2]), "at least 3 rows", "there are 2")
+    says(refused(X[:3], [0, 0, 1]), "class '1' has 1 row")
+
+
+SAME_NUMBERS: dict[str, Callable[[], Any]] = {
+    "list": lambda: Y.tolist(),
+    "column": lambda: Y[:, None],
+    "Series": lambda: pd.Series(Y, index=range(100, 100 + N)),
+    "frame of one column": lambda: pd.DataFrame({"y": Y}),
+    "Float64": lambda: pd.array(Y, dtype="Float64"),
+    "polars": lambda: pl.Series(Y),
+    "pyarrow": lambda: pa.array(Y),
+    "pyarrow in chunks": lambda: pa.chunked_array([Y[:20], Y[20:]]),
+    "objects": lambda: Y.astype(object),
+    "masked without a mask": lambda: np.ma.masked_array(Y),
+}
+
+
+@pytest.mark.parametrize("case", SAME_NUMBERS)
+def test_numbers_that_are_read_alike(case: str) -> None:
+    y = SAME_NUMBERS[case]()
+    assert select(X, y) == select(X, Y)
+    assert Selector().fit(X, y).path_ == select(X, Y)
+
+
+TWO = np.c_[Y, X[:, 0] - X[:, 2] + _rng.normal(size=N)]
+SAME_TARGETS: dict[str, Callable[[], Any]] = {
+    "list": lambda: TWO.tolist(),
+    "pandas": lambda: pd.DataFrame(TWO, columns=["y", "z"]),
+    "polars": lambda: pl.DataFrame(TWO, schema=["y", "z"]),
+    "pyarrow": lambda: pa.table({"y": TWO[:, 0], "z": TWO[:, 1]}),
+}
+
+
+@pytest.mark.parametrize("case", SAME_TARGETS)
+def test_several_targets_that_are_read_alike(case: str) -> None:
+    path = select(X, TWO)
+    assert path.model == "linear"
+    assert set(path.selected) >= {0, 1, 2}
+    for again in (select(X, SAME_TARGETS[case]()), Selector().fit(FRAME, SAME_TARGETS[case]()).path_):
+        assert (again.selected, again.ranking) == (path.selected, path.ranking)
+        assert math.isclose(again.score, path.score, rel_tol=1e-12)
+
+
+ILL = CLASSES == "ill"
+SAME_CLASSES: dict[str, Callable[[], Any]] = {
+    "list": lambda: CLASSES.tolist(),
+    "object": lambda: CLASSES.astype(object),
+    "bytes": lambda: CLASSES.astype(bytes),
+    "column": lambda: CLASSES[:, None],
+    "Series": lambda: pd.Series(CLASSES),
+    "category": lambda: pd.Categorical(CLASSES),
+    "category Series": lambda: pd.Series(CLASSES, dtype="category"),
+    "polars": lambda: pl.Series(CLASSES.tolist()),
+    "polars category": lambda: pl.Series(CLASSES.tolist()).cast(pl.Categorical),
+    "pyarrow": lambda: pa.array(CLASSES.tolist()),
+    "boolean": lambda: ILL,
+    "pandas boolean": lambda: pd.array(ILL, dtype="boolean"),
+    "booleans as objects": lambda: ILL.astype(object),
+    "zero and one": lambda: ILL.astype(int),
+    "whole floats": lambda: np.where(ILL, -7.0, 3.0),
+    "numerals": lambda: np.where(ILL, "10", "9"),
+    "numerals with fractions": lambda: np.where(ILL, "1.5", "2.5").astype(object),
+    "large numbers": lambda: np.where(ILL, 2**60, 2**60 + 2**12),
+}
+
+
+@pytest.mark.parametrize("case", SAME_CLASSES)
+def test_classes_that_are_read_alike(case: str) -> None:
+    path = select(X, CLASSES)
+    assert path.model == "discriminant"
+    for again in (select(X, SAME_CLASSES[case]()), Selector().fit(X, SAME_CLASSES[case]()).path_):
+        assert again.model == "discriminant"
+        assert again.selected == path.selected
+        assert math.isclose(again.score, path.score, rel_tol=1e-12)
+
+
+def test_what_auto_takes_for_classes() -> None:
+    rng = np.random.default_rng(0)
+
+    def model(y: Any, **words: Any) -> str:
+        return select(rng.normal(size=(len(y), 3)), y, **words).model
+
+    assert model(rng.permutation(np.arange(200) % 32)) == "discriminant"
+    assert model(rng.permutation(np.arange(200) % 33)) == "linear"
+    assert model(rng.permutation(np.arange(40) % 10)) == "discriminant"
+    assert model(rng.permutation(np.arange(40) % 11)) == "linear"
+    assert model(rng.permutation(np.arange(40) % 4) / 2) == "linear"
+    assert model([5, 7] * 4) == "discriminant"
+    assert model(rng.normal(size=(20, 2)).round()) == "linear"
+    counts = np.full(22, 2.0)  # 22 rows of weight 2 are 44 rows
+    assert model(np.arange(22) % 11, sample_weight=counts) == model(np.repeat(np.arange(22) % 11, 2)) == "discriminant"
+
+
+def test_a_part_of_a_table_may_be_of_one_class_or_constant() -> None:
+    """Blocks of rows make moments; what only the whole must have is not asked of a part."""
+    labels = as_target(["a"] * 5, 5, "discriminant", whole=False)
+    assert list(labels.labels) == ["a"]
+    numbers = as_target([2.0] * 5, 5, "linear", whole=False)
+    assert numbers.values.shape == (5, 1)
+
+
+# --- weights ---------------------------------------------------------------------------------------------------------
+
+BAD_WEIGHTS: dict[str, tuple[Any, list[str]]] = {
+    "negative": (np.where(np.arange(N) == 5, -0.5, 1.0), ["must not be negative", "-0.5"]),
+    "zero": (np.zeros(N), ["zero for every row"]),
+    "short": (np.ones(3), ["one number a row (60)", "shape is (3,)"]),
+    "column": (np.ones((N, 1)), ["one number a row (60)", "shape is (60, 1)"]),
+    "nan": (np.where(np.arange(N) == 5, np.nan, 1.0), ["NaN or infinity", "weight 0"]),
+    "inf": (np.where(np.arange(N) == 5, np.inf, 1.0), ["NaN or infinity"]),
+    "None": ([None] * N, ["NaN or infinity"]),
+    "text": (["a"] * N, ["one number a row", "'a'"]),
+    "word": ("balanced", ["one number a row", "'balanced'"]),
+    "objects": ([{}] * N, ["no number"]),
+    "complex": (np.ones(N, dtype=complex), ["one number a row"]),
+    "vast": (np.full(N, 1e300), ["adds up to 6e+301", "rescale"]),
+    "few rows": (np.where(np.arange(N) < 2, 1.0, 0.0), ["at least 3 rows", "there are 2"]),
+    "tiny": (np.full(N, 1e-9), ["at least 3 rows", "weights count rows"]),
+}
+
+
+@pytest.mark.parametrize("case", BAD_WEIGHTS)
+def test_weights_that_are_refused(case: str) -> None:
+    weights, words = BAD_WEIGHTS[case]
+    says(refused(X, Y, sample_weight=weights), *words)
+
+
+def test_weights_that_leave_too_little_of_a_class() -> None:
+    says(refused(X, CLASSES, sample_weight=np.where(ILL, 1.0, 0.0)), "one class only (ill)")
+    says(refused(X, CLASSES, sample_weight=np.full(N, 0.02)), "weights count rows", "rescale the weights to mean 1")
+
+
+def test_weights_that_are_read_alike() -> None:
+    weights = np.random.default_rng(1).integers(1, 4, size=N)
+    path = select(X, Y, sample_weight=weights)
+    for given in (weights.tolist(), weights.astype(float), pd.Series(weights), pl.Series(weights), pa.array(weights)):
+        assert select(X, Y, sample_weight=given) == path
+    assert select(X, Y, sample_weight=2.0).selected == select(np.r_[X, X], np.r_[Y, Y]).selected
+    assert select(X, Y, sample_weight=np.ones(N, dtype=bool)) == select(X, Y, sample_weight=1)
+    assert as_weights(None, N) is None
+
+
+# --- words -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"strategy": "Dropping"}, ["unknown strategy 'Dropping'", "forward", "dropping", "swap"]),
+        ({"strategy": None}, ["unknown strategy None"]),
+        ({"model": None}, ["model must be one of", "None"]),
+        ({"criterion": "bik"}, ["unknown criterion 'bik'", "bic"]),
+        ({"criterion": None}, ["criterion must be a name or a Criterion", "None"]),
+        ({"criterion": BIC}, ["criterion must be a name or a Criterion"]),
+        ({"criterion": "trace"}, ["'trace' does not fit model 'linear'", "rss, r2, adj_r2, cp, aic"]),
+        ({"criterion": Trace()}, ["'trace' does not fit model 'linear'"]),
+        ({"max_features": 0}, ["max_features", "from 1", "0"]),
+        ({"max_features": -1}, ["max_features", "-1"]),
+        ({"max_features": 1.5}, ["max_features", "1.5"]),
+        ({"max_features": "3"}, ["max_features", "'3'"]),
+        ({"max_features": True}, ["max_features", "True"]),
+        ({"rounds": 1.5}, ["rounds must be a whole number", "math.inf", "1.5"]),
+        ({"rounds": -1}, ["rounds", "-1"]),
+        ({"rounds": math.nan}, ["rounds", "nan"]),
+        ({"rounds": None}, ["rounds", "None"]),
+    ],
+)  # fmt: skip
+def test_words_that_are_refused(words: dict[str, Any], said: list[str]) -> None:
+    says(refused(FRAME, Y, **words), *said)
+
+
+def test_criteria_of_regression_do_not_fit_classes() -> None:
+    for criterion in ("rss", "r2", "adj_r2", "cp", "aic", "aicc", "bic", "ebic", AIC(), MallowsCp(), EBIC(gamma=0.5)):
+        says(refused(X, CLASSES, criterion=criterion), "does not fit model 'discriminant'", "trace, pillai, wilks, roy")
+
+
+@pytest.mark.parametrize("word", ["enter", "leave", "drop"])
+def test_thresholds(word: str) -> None:
+    for value in (math.nan, "x", "Auto", "0.05", True, [0.1], 1j, *([] if word == "drop" else [None])):
+        says(refused(X, Y, **{word: value}), f"{word} must be 'auto' or a number", repr(value))
+    for criterion in ("trace", "pillai", "wilks", "roy"):
+        says(
+            refused(X, CLASSES, criterion=criterion, **{word: -0.1}), f"{word} must not be negative", criterion, "-0.1"
+        )
+    for criterion in ("rss", "r2"):
+        says(refused(X, Y, criterion=criterion, **{word: -math.inf}), f"{word} must not be negative", "-inf")
+    for criterion in (
+        "adj_r2",
+        "aic",
+        "bic",
+        "ebic",
+        "cp",
+    ):  # a feature can worsen these: a negative gain has a meaning
+        select(X, Y, criterion=criterion, **{word: -0.1})
+    for value in (0, np.float32(0.5), np.int64(1), math.inf):
+        select(X, Y, **{word: value})
+
+
+def test_stepwise_refuses_to_go_round_in_circles() -> None:
+    sentence = refused(X, CLASSES, strategy="stepwise", enter=0.01, leave=0.05)
+    says(sentence, "leave > enter", "leave=0.05", "enter=0.01", "choose leave <= enter")
+    says(refused(X, Y, strategy="stepwise", criterion="bic", enter=-1), "leave=0", "enter=-1")
+    assert select(X, CLASSES, strategy="stepwise", enter=0.05, leave=0.05).selected
+    assert select(X, CLASSES, strategy="stepwise", enter="auto", leave=0.05).selected
+    for strategy in ("dropping", "forward_backward", "fbed"):
+        select(X, CLASSES, strategy=strategy, enter=0.01, leave=0.05)
+
+
+def test_backward_and_cp_need_rows() -> None:
+    says(refused(X[:6], Y[:6], strategy="backward"), "all 5 features", "6 rows", "(4 at most)", "strategy='dropping'")
+    few = np.r_[0:3, 57:60]
+    says(refused(X[few], [0, 0, 0, 1, 1, 1], strategy="backward"), "all 5 features", "(3 at most)")
+    says(refused(X[:6], Y[:6], criterion="cp"), "all 5 features", "6 rows", "MallowsCp(sigma2=...)", "ebic")
+    says(refused(np.c_[X, Y], Y, criterion="cp"), "fits y exactly", "MallowsCp(sigma2=...)")
+    assert select(X[:6], Y[:6], strategy="backward", exclude=[0, 4]).steps
+    assert select(X[:6], Y[:6], criterion=MallowsCp(sigma2=1.0)).criterion == "cp"
+    with pytest.raises(ValueError, match=r"sigma2 must be positive; got 0\.0"):
+        MallowsCp(sigma2=0.0)
+
+
+# --- features --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("word", ["include", "exclude"])
+@pytest.mark.parametrize(
+    ("features", "said"),
+    [
+        ("bmj", ["has 'bmj'", "did you mean 'bmi'?"]),
+        (["age", "blod"], ["has 'blod'", "did you mean 'blood'?"]),
+        ("zzz", ["has 'zzz'", "there are e.g. 'age', 'bmi', 'blood'"]),
+        (5, ["has index 5", "5 features (0 to 4)"]),
+        ([-1], ["has index -1", "(0 to 4)"]),
+        (["bmi", 1], ["has 'bmi' more than once"]),
+        ([True, False, True, False, False], ["not True and False", "numpy.flatnonzero(mask)"]),
+        (True, ["not True and False"]),
+        ([1.0], ["has 1.0", "neither a name nor an index"]),
+        ([None], ["has None", "neither a name nor an index"]),
+        ([["bmi"]], ["has ['bmi']", "neither a name nor an index"]),
+        (1.5, ["by name or index", "1.5"]),
+        (slice(1, 2), ["by name or index", "slice"]),
+        (b"bmi", ["by name or index", "b'bmi'"]),
+    ],
+)  # fmt: skip
+def test_features_that_are_refused(word: str, features: Any, said: list[str]) -> None:
+    says(refused(FRAME, Y, **{word: features}), word, *said)
+
+
+def test_names_need_names() -> None:
+    says(refused(X, Y, include=["bmi"]), "include has the name 'bmi'", "no names", "use indices")
+    says(refused(FRAME.set_axis(range(5), axis=1), Y, exclude="bmi"), "no names")
+
+
+@pytest.mark.parametrize(
+    "features",
+    ["bmi", 1, ["bmi"], [1], ("bmi",), {"bmi"}, np.array([1]), np.array(["bmi"]), pd.Index(["bmi"]), range(1, 2)],
+    ids=repr,
+)
+def test_features_that_are_read_alike(features: Any) -> None:
+    assert select(FRAME, Y, include=features).selected[0] == 1
+    assert 1 not in select(FRAME, Y, exclude=features).selected
+    assert Selector(include=features).fit(FRAME, Y).path_ == select(FRAME, Y, include=[1])
+
+
+def test_include_keeps_its_order_and_a_set_has_one() -> None:
+    assert select(FRAME, Y, include=["east", "age"], max_features=2).selected == (4, 0)
+    assert select(FRAME, Y, include={"east", "age", "blood"}, max_features=3).selected == (0, 2, 4)
+
+
+def test_include_and_exclude_must_leave_a_problem() -> None:
+    says(refused(FRAME, Y, include=["bmi"], exclude=["dose", 1]), "include and exclude overlap", "'bmi' is in both")
+    says(refused(X, Y, include=[1], exclude=[1]), "feature 1 is in both")
+    says(refused(X[:5], Y[:5], include=[0, 1, 2, 3]), "include forces in 4 features", "5 rows", "3 at most")
+    says(refused(X[:6], [0, 1] * 3, include=[0, 1, 2, 3]), "include forces in 4 features", "6 rows", "3 at most")
+    says(refused(X, Y, include=[0, 1, 2], max_features=2), "include forces in 3 features", "max_features=2")
+    assert select(X, Y, include=[0, 1], max_features=2).selected == (0, 1)
+    path = select(X, Y, exclude=range(5))
+    assert (path.selected, path.stop) == ((), Stop.POOL)
+
+
+@pytest.mark.parametrize(
+    ("groups", "said"),
+    [
+        ("ab", ["one label a feature", "list of lists", "'ab'"]),
+        (3, ["one label a feature", "3"]),
+        ([0, 0, 1], ["one label a feature (5)", "it has 3"]),
+        ([], ["one label a feature (5)", "it has 0"]),
+        ([["age", "bmi"], ["age"]], ["groups overlap", "'age'"]),
+        ([["age", "age"]], ["'age' more than once"]),
+        ([["age", "bmj"]], ["groups has 'bmj'", "did you mean 'bmi'?"]),
+        ([[0, 9]], ["groups has index 9"]),
+        ([["age", "bmi"], "dose"], ["mixes lists of features and single labels ('dose')", "list of one"]),
+        ([None, None, "a", "b", "b"], ["no label for 'age' (it is None)", "label of its own"]),
+        ([1.0, math.nan, math.nan, 1.0, 2.0], ["no label for 'bmi' (it is nan)"]),
+        ({"age": "g", "bmi": "g"}, ["groups has 'g'", "no feature of X"]),
+    ],
+)  # fmt: skip
+def test_groups_that_are_refused(groups: Any, said: list[str]) -> None:
+    says(refused(FRAME, Y, groups=groups), *said)
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        ["a", "a", "b", "b", "c"],
+        [0, 0, 1, 1, 2],
+        np.array([7, 7, 3, 3, 1]),
+        pd.Series(list("aabbc")),
+        [["age", "bmi"], ["blood", "dose"]],
+        [("bmi", "age"), {"dose", "blood"}, ["east"]],
+        [[3, 2], [0, 1]],
+        np.array([[0, 1], [2, 3]]),
+        {"body": ["age", "bmi"], "drug": np.array([2, 3]), "place": "east"},
+    ],
+    ids=range(9),
+)
+def test_groups_that_are_read_alike(groups: Any) -> None:
+    path = select(FRAME, Y, groups=[[0, 1], [2, 3], [4]])
+    assert select(FRAME, Y, groups=groups) == path
+    assert Selector(groups=groups).fit(FRAME, Y).path_ == path
+
+
+def test_a_group_is_taken_whole() -> None:
+    groups = [["age", "bmi"]]
+    says(refused(FRAME, Y, groups=groups, include="age"), "include names a part of a group", "'bmi' belongs to it too")
+    says(refused(FRAME, Y, groups=groups, exclude="bmi"), "exclude names a part of a group", "'age' belongs to it too")
+    assert select(FRAME, Y, groups=groups, include=["bmi", "age"]).selected[:2] == (0, 1)
+    path = select(FRAME, Y, groups=[list(range(5))], max_features=3)
+    assert (path.selected, path.stop) == ((), Stop.MAX_FEATURES)
+
+
+# --- tables that are legal, and odd ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", ["dropping", "forward", "backward", "stepwise", "floating", "swap", "fbed"])
+@pytest.mark.parametrize("y", [Y, CLASSES], ids=["numbers", "classes"])
+def test_all_columns_constant(strategy: str, y: Any) -> None:
+    constant = np.ones((N, 3)) * [0.1, 0.0, -1e9]
+    path = select(constant, y, strategy=strategy)
+    assert (path.selected, path.stop, path.notes) == ((), Stop.CONSTANT, ())
+    assert str(path.stop) == "every feature is constant"
+    selector = Selector(strategy=strategy).fit(constant, y)
+    assert selector.path_ == path
+    with pytest.warns(UserWarning, match="No features were selected"):
+        assert selector.transform(constant).shape == (N, 0)
+
+
+def test_constant_columns_never_enter() -> None:
+    table = np.c_[np.full(N, 0.1), X, np.full(N, 1e12)]
+    assert select(table, Y, enter=0, criterion="rss").selected == tuple(
+        j + 1 for j in select(X, Y, enter=0, criterion="rss").selected
+    )
+    assert select(table, Y, include=[0]).selected[0] == 0
+
+
+@pytest.mark.parametrize("y", [ILL, CLASSES], ids=["boolean", "text"])
+def test_a_column_that_separates_the_classes_is_told(y: Any) -> None:
+    """Trace and Roy's root are infinite then, so there must be a sentence that names the column."""
+    for table, name in ((FRAME.assign(copy=ILL), "'copy'"), (np.c_[X, ILL], "column 5")):
+        try:
+            told = " ".join(select(table, y).notes)
+        except ValueError as error:
+            told = str(error)
+        says(told, name, "separates the classes perfectly", "copy of the target", "exclude")
+        path = select(table, y, exclude=[5])
+        assert path.selected == select(X, y).selected
+        assert not path.notes
+
+
+def test_an_exact_fit_is_told() -> None:
+    path = select(np.c_[X, Y], Y)
+    assert (path.selected, path.stop) == ((5,), Stop.EXACT)
+
+
+def test_moments_carry_their_target() -> None:
+    moments = Moments.of(X, Y)
+    for words in ({"y": Y}, {"sample_weight": np.ones(N)}):
+        with pytest.raises(ValueError, match="Moments carry their y and their weights"):
+            select(moments, **words)
+    with pytest.raises(ValueError, match=r"model 'linear', not 'discriminant'"):
+        select(moments, model="discriminant")
+    with pytest.raises(ValueError, match="does not fit model"):
+        select(moments, criterion="trace")

@@ -1,0 +1,205 @@
+"""Pictures of paths: right, and with no text over another, however many features and however long their names."""
+
+import itertools
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dropstep import Path, plots, select
+from dropstep.plots import plot_gains, plot_path, plot_pool, plot_ranking
+
+plt: Any = pytest.importorskip("matplotlib.pyplot")
+same_color: Any = pytest.importorskip("matplotlib.colors").same_color
+
+PLOTS = [plot_path, plot_pool, plot_gains, plot_ranking]
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    plt.switch_backend("agg")
+    yield
+    plt.close("all")
+
+
+# --- paths to draw ---------------------------------------------------------------------------------------------------
+
+
+def three() -> Path:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 3))
+    return select(X, X @ [3, 2, 1] + rng.normal(size=100))
+
+
+def fifty() -> Path:
+    """50 of 80 features, some by recall, with names of 40 letters."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(600, 80))
+    path = select(X, X[:, :60] @ np.linspace(3, 0.3, 60) + rng.normal(size=600), max_features=50)
+    return replace(path, feature_names=tuple(f"measurement_of_something_rather_long_{j:04d}" for j in range(80)))
+
+
+def three_hundred() -> Path:
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(400, 320))
+    y = X @ rng.exponential(size=320) + rng.normal(size=400)
+    return select(X, y, strategy="forward", max_features=300, enter=-1e9)
+
+
+def crooked(strategy: str = "stepwise") -> Path:
+    """Many removals: features share twelve causes, so that later ones make earlier ones useless."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(150, 12)) @ rng.normal(size=(12, 90)) + 0.35 * rng.normal(size=(150, 90))
+    y = X @ np.where(rng.random(90) < 0.3, rng.normal(size=90), 0) + rng.normal(size=150)
+    return select(X, y, strategy=strategy, criterion="aic")
+
+
+def empty() -> Path:
+    rng = np.random.default_rng(0)
+    return select(rng.normal(size=(50, 10)), rng.normal(size=50))
+
+
+PATHS = {make.__name__: make for make in (three, fifty, three_hundred, crooked, empty)}
+
+
+@pytest.fixture(scope="module")
+def paths() -> dict[str, Path]:
+    return {name: make() for name, make in PATHS.items()}
+
+
+# --- where the texts are ---------------------------------------------------------------------------------------------
+
+
+def boxes(ax: Any) -> dict[str, Any]:
+    """Where every text that shows is, in pixels."""
+    ax.figure.canvas.draw()
+    (left, right), (bottom, top) = sorted(ax.get_xlim()), sorted(ax.get_ylim())
+    shown = [ax.title, ax._left_title, ax.xaxis.label, ax.yaxis.label, *ax.texts]
+    shown += [t.label1 for t in ax.xaxis.get_major_ticks() if left <= t.get_loc() <= right]
+    shown += [t.label1 for t in ax.yaxis.get_major_ticks() if bottom <= t.get_loc() <= top]
+    shown += ax.get_legend().get_texts() if ax.get_legend() else []
+    visible = [text for text in shown if text.get_text() and text.get_visible()]
+    return {f"{i}: {text.get_text()}": text.get_window_extent() for i, text in enumerate(visible)}
+
+
+def overlaps(found: dict[str, Any]) -> list[tuple[str, str]]:
+    inner = {text: box.padded(-0.5) for text, box in found.items()}
+    return [(a, b) for a, b in itertools.combinations(inner, 2) if inner[a].overlaps(inner[b])]
+
+
+@pytest.mark.parametrize("name", PATHS)
+@pytest.mark.parametrize("plot", PLOTS)
+def test_no_text_lies_over_another_or_outside(plot: Any, name: str, paths: dict[str, Path]) -> None:
+    ax = plot(paths[name])
+    found = boxes(ax)
+    assert len(found) >= 5
+    assert overlaps(found) == []
+    page = ax.figure.bbox.padded(1)
+    assert [text for text, box in found.items() if not (page.contains(*box.p0) and page.contains(*box.p1))] == []
+
+
+@pytest.mark.parametrize("plot", PLOTS)
+def test_given_axes_are_used_and_letters_fit_them(plot: Any, paths: dict[str, Path]) -> None:
+    _, (left, right) = plt.subplots(1, 2, figsize=(14, 5), layout="constrained")
+    assert plot(paths["fifty"], right) is right
+    assert not left.has_data()
+    assert overlaps(boxes(right)) == []
+
+
+# --- what is drawn ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", ["dropping", "backward", "stepwise", "fbed", "floating", "swap"])
+def test_the_path_has_a_door(strategy: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 8))
+    path = select(X, X[:, 0] + X[:, 3] + rng.normal(size=80), strategy=strategy, include=[7])
+    ax = path.plot()
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("step", path.criterion)
+    assert path.strategy in ax.get_title(loc="left")
+    assert overlaps(boxes(ax)) == []
+
+
+def test_every_move_is_a_mark_of_its_phase(paths: dict[str, Path]) -> None:
+    path = paths["crooked"]
+    marks = {drawn.get_label(): drawn for drawn in plot_path(path).collections}
+    kinds = {(step.phase, step.action) for step in path.steps}
+    assert ("backward", "remove") in kinds
+    for kind in kinds:
+        drawn = marks[f"{kind[0]}: {kind[1]}"]
+        steps = [(i, step.score) for i, step in enumerate(path.steps, start=1) if (step.phase, step.action) == kind]
+        np.testing.assert_allclose(drawn.get_offsets(), steps)
+        assert same_color(drawn.get_facecolor()[0], "white" if kind[1] == "remove" else plots.COLOURS[kind[0]])
+
+
+def test_a_phase_that_found_nothing_is_in_the_key() -> None:
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(100, 3))
+    path = select(X, X[:, 1] + 0.3 * rng.normal(size=100))
+    texts = [text.get_text() for text in plot_path(path).get_legend().get_texts()]
+    assert texts == ["forward: add", "re-forward: nothing added"]
+
+
+def test_backward_starts_with_every_feature() -> None:
+    path = crooked("backward")
+    line = plot_path(path).lines[0]
+    assert line.get_xdata()[0] == 1
+    assert line.get_ydata()[-1] == path.score
+
+
+def test_gains_are_those_of_the_entries(paths: dict[str, Path]) -> None:
+    path = paths["fifty"]
+    bars = plot_gains(path).patches
+    gains = {j: step.gain for step in path.steps if step.action == "add" for j in step.features}
+    assert [bar.get_width() for bar in bars] == [gains[j] for j in path.selected]
+    assert len({bar.get_facecolor() for bar in bars}) == 2
+    few = plot_gains(path, most=5)
+    assert len(few.patches) == 5
+    assert few.get_title(loc="left") == "Gains in order of entry, the first 5 of 50"
+
+
+def test_the_pool_falls_and_rises(paths: dict[str, Path]) -> None:
+    path = paths["fifty"]
+    assert plots.pools(path) == [80, *(step.pool for step in path.steps)]
+    assert plots.pools(paths["empty"]) == [10]
+    stairs = [patch for patch in plot_pool(path).patches if hasattr(patch, "get_data")]
+    assert [list(patch.get_data().values) for patch in stairs] == [plots.pools(path)] * 2
+
+
+def test_ranking_shows_what_became_of_each_feature(paths: dict[str, Path]) -> None:
+    path = paths["fifty"]
+    assert [unit[0] for unit in plots.ranked(path)][:50] == list(path.selected)
+    recalled = next(step for step in path.steps if step.phase == "re-forward" and step.action == "add").features[0]
+    assert [state for state, _, _ in plots._states(path, recalled)] == ["pool", "dropped", "pool", "re-forward"]
+    labels = [label.get_text() for label in plot_ranking(path).get_yticklabels()]
+    assert len(labels) == 50
+    assert labels[0] == "measurement_of_so…_rather_long_0008  1"
+
+
+def test_groups_share_a_row_and_the_excluded_have_none() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(200, 12))
+    groups = [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9], [10, 11]]
+    path = select(X, X[:, 0] + X[:, 4] + rng.normal(size=200), groups=groups, exclude=[10, 11], include=[8, 9])
+    assert sorted(plots.ranked(path)) == [(0, 1), (2, 3), (4, 5), (6, 7), (8, 9)]
+    labels = [label.get_text() for label in plot_gains(path).get_yticklabels()]
+    assert sorted(labels) == ["x0, x1", "x4, x5"]
+
+
+def test_names_are_not_taken_for_formulas(paths: dict[str, Path]) -> None:
+    named = replace(paths["three"], feature_names=("$a_{$", "b\nc  d", "e$^$f" * 20))
+    ax = plot_gains(named)
+    assert overlaps(boxes(ax)) == []
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert "$a_{$" in labels
+    assert "b c d" in labels
+    assert max(map(len, labels)) <= 36
+
+
+def test_without_matplotlib(paths: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"plots need matplotlib: pip install 'dropstep\[plot\]'"):
+        paths["three"].plot()

@@ -1,0 +1,437 @@
+"""The report: what it says is what the path says, and it is one page that needs nothing else."""
+
+import math
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path as File
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes
+
+from dropstep import Path, Step, Stop, select
+from dropstep.report import findings, report_html, save_report
+from dropstep.report.markup import Html, count, named, names, number, short, tag, text
+from dropstep.report.picture import picture, ticks
+
+INLINE = {"a", "b", "bdi", "code", "span", "wbr"}
+VOID = {"br", "col", "link", "meta", "wbr"}
+EVIL = ["<script>alert(1)</script>", "=cmd()", '" onload="alert(1)', "\u202eback\x00wards \ud800 & co"]
+
+
+# --- paths to report -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def diabetes() -> Path:
+    return select(*load_diabetes(return_X_y=True, as_frame=True))
+
+
+@pytest.fixture(scope="module")
+def winding() -> Path:
+    """A path that drops, recalls, adds some of what it recalled, and removes."""
+    return crooked("dropping")
+
+
+@pytest.fixture(scope="module")
+def grouped() -> Path:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(200, 24))
+    y = X[:, 0] - X[:, 1] + X[:, 6] + 0.5 * X[:, 9] + rng.normal(size=200)
+    units = [list(range(i, i + 3)) for i in range(0, 24, 3)]
+    return select(X, y, groups=units, include=[21, 22, 23], exclude=[18, 19, 20], criterion="bic")
+
+
+@pytest.fixture(scope="module")
+def empty() -> Path:
+    rng = np.random.default_rng(0)
+    return select(rng.normal(size=(50, 10)), rng.normal(size=50))
+
+
+@pytest.fixture(scope="module")
+def evil() -> Path:
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(100, 4))
+    return replace(select(X, X @ [3, 2, 1, 0.5] + rng.normal(size=100)), feature_names=tuple(EVIL))
+
+
+def crooked(strategy: str, n: int = 200, p: int = 60, seed: int = 0, **words: Any) -> Path:
+    """Features that share twelve causes, so that later ones make earlier ones useless."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 12)) @ rng.normal(size=(12, p)) + 0.35 * rng.normal(size=(n, p))
+    y = X @ np.where(rng.random(p) < 0.3, rng.normal(size=p), 0) + rng.normal(size=n)
+    return select(X, y, strategy=strategy, criterion="aic", **words)
+
+
+# --- reading a page --------------------------------------------------------------------------------------------------
+
+
+class Page(HTMLParser):
+    """The elements and the text of a page; refuses tags that do not nest."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.feed(html)
+        assert not self.open
+        self.text = " ".join("".join(self.words).split())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self.words.append("" if tag in INLINE else " ")
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+        self.words.append("" if tag in INLINE else " ")
+
+    def handle_data(self, data: str) -> None:
+        self.words.append("" if "style" in self.open else data)
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    def values(self, key: str) -> list[str]:
+        return [attributes[key] or "" for _, attributes in self.elements if key in attributes]
+
+
+ALL = ["diabetes", "winding", "grouped", "empty", "evil"]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_page_is_whole_and_needs_nothing_else(name: str, request: pytest.FixtureRequest) -> None:
+    path = request.getfixturevalue(name)
+    html = report_html(path)
+    page = Page(html)
+    assert html == report_html(path)
+    assert "://" not in html
+    assert not {"script", "img", "iframe", "object", "embed", "form"} & {tag for tag, _ in page.elements}
+    assert not [key for _, attributes in page.elements for key in attributes if key.startswith("on")]
+    ids = page.values("id")
+    assert len(ids) == len(set(ids))
+    assert set(page.values("href")) <= {"data:,", *(f"#{i}" for i in ids)}
+    assert {i for value in page.values("aria-labelledby") for i in value.split()} <= set(ids)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_landmarks_headings_and_table_heads(name: str, request: pytest.FixtureRequest) -> None:
+    page = Page(report_html(request.getfixturevalue(name)))
+    for landmark in ("header", "nav", "main", "h1"):
+        assert len(page.all(landmark)) == 1
+    assert page.all("html") == [{"lang": "en"}]
+    assert len(page.all("caption")) == len(page.all("table"))
+    assert {head.get("scope") for head in page.all("th")} <= {"row", "col"}
+    assert len(page.all("h2")) == len(page.all("section"))
+
+
+def test_nothing_a_feature_is_called_becomes_markup(evil: Path) -> None:
+    html = report_html(
+        evil, title=EVIL[0], command=EVIL[0], data={EVIL[0]: EVIL, "notes": [EVIL[0]], "x": {EVIL[0]: 1}}
+    )
+    page = Page(html)
+    assert "<script" not in html
+    assert "\x00" not in html
+    assert 'onload="' not in html
+    assert page.text.count("<script>alert(1)</script>") >= 6
+    html.encode("utf-8")
+
+
+# --- what it says ----------------------------------------------------------------------------------------------------
+
+
+def test_found_in_two_sentences(diabetes: Path, empty: Path) -> None:
+    found = (
+        "Dropping selected 5 of 10 features, which bring the ebic from 3,846 to 3,574. The largest gain on entry was "
+        "that of bmi (175.6); the search stopped because no candidate's gain is large enough to enter."
+    )
+    nothing = "None of the 10 features was selected: no candidate's gain is large enough to enter."
+    assert found in Page(report_html(diabetes)).text
+    assert nothing in Page(report_html(empty)).text
+
+
+def test_selected_features_in_order_with_their_gains(diabetes: Path) -> None:
+    text = Page(report_html(diabetes)).text
+    rows = re.findall(r"(\d+) (\w+) (forward|re-forward) ([\d.]+) ([\d,]+)(?= )", text)
+    assert [row[1] for row in rows[:5]] == list(diabetes.selected_names)
+    gains = {j: step.gain for step in diabetes.steps if step.action == "add" for j in step.features}
+    assert [row[3] for row in rows[:5]] == [number(gains[j]) for j in diabetes.selected]
+
+
+def test_what_was_dropped_and_what_came_back(winding: Path) -> None:
+    text = Page(report_html(winding)).text
+    told = findings.turns(winding)
+    assert told.entered
+    assert told.removed
+    assert f"{len(told.dropped)} features were dropped on the way, hopeless at the time." in text
+    assert f"All of them had a second chance; {len(told.entered)} entered after all: " in text
+    assert f"{len(told.removed)} feature left the selection again." in text
+
+
+def test_other_turns_of_a_path() -> None:
+    stepwise = crooked("stepwise", n=150, p=90, seed=3)
+    returned = findings.turns(stepwise).returned
+    assert returned
+    assert f"Of those, {', '.join(stepwise.names(returned[:3]))}" in Page(report_html(stepwise)).text
+    unseen = crooked("fbed", rounds=0)
+    assert "None of them was looked at again." in Page(report_html(unseen)).text
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(100, 3))
+    page = Page(report_html(select(X, X[:, 1] + 0.3 * rng.normal(size=100))))
+    assert "2 features were dropped on the way, hopeless at the time: x0, x2." in page.text
+    assert "All of them had a second chance; none of them entered." in page.text
+    assert "re-forward: nothing added" in page.text
+
+
+def test_a_package_that_is_not_installed_has_no_version(diabetes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(package: str) -> str:
+        raise PackageNotFoundError(package)
+
+    monkeypatch.setattr("dropstep.report.sections.version", missing)
+    assert "dropstep unknown numpy unknown" in Page(report_html(diabetes)).text
+
+
+def test_what_was_asked_and_how_to_do_it_again(diabetes: Path) -> None:
+    facts = {"Rows": 442, "Target": "progression", "Columns": {"number": 9, "text": 1}, "notes": "id was left out"}
+    page = Page(report_html(diabetes, title="Diabetes", command="dropstep select d.csv --target y", data=facts))
+    for part in (
+        "dropping: forward while dropping",
+        "ebic: the extended Bayesian criterion",
+        "Rows 442",
+        "Target progression",
+        "number: 9; text: 1",
+        "id was left out",
+        "Run: dropstep select d.csv --target y",
+        f"numpy {np.__version__}",
+        "scikit-learn",
+    ):
+        assert part in page.text
+    assert "from dropstep import select" in Page(report_html(diabetes)).text
+
+
+def test_words_that_were_given_are_told(diabetes: Path) -> None:
+    path = with_fields(diabetes, asked={"strategy": "dropping", "enter": 0.5, "groups": None})
+    text = Page(report_html(path)).text
+    assert "path = select(X, y, strategy='dropping', enter=0.5, groups=None)" in text
+    assert "enter 0.5" in text
+    assert "the path does not hold them" not in text
+    assert "path = select(X, y)" in Page(report_html(with_fields(diabetes, asked={}))).text
+
+
+def test_warnings(diabetes: Path) -> None:
+    noted = replace(diabetes, notes=("X is float32", "y is odd"))
+    text = Page(report_html(noted, data={"notes": ["rows were left out"]})).text
+    assert "X is float32 y is odd rows were left out" in text
+    assert "No warnings." not in text
+    assert "No warnings." in Page(report_html(diabetes)).text
+
+
+def test_near_equivalents(diabetes: Path, grouped: Path) -> None:
+    assert "They were not computed for this path." in Page(report_html(without_fields(diabetes))).text
+    first, second, *_ = diabetes.selected
+    path = with_fields(
+        diabetes, losses={first: 40.0, second: 20.0}, equivalents={first: ((4, 2.0), (5, -1.0)), second: ()}
+    )
+    text = Page(report_html(path)).text
+    assert "bmi worth 40 now s1 keeps 95% (loses 2) s2 would gain 1" in text
+    assert "Of 2 looked at, the other 1 feature has none." in text
+    alone = with_fields(diabetes, losses={}, equivalents=dict.fromkeys(diabetes.selected, ()))
+    assert "None of the 5 features looked at has a near-equivalent" in Page(report_html(alone)).text
+    whole = with_fields(grouped, losses={}, equivalents={0: ((3, 0.5), (12, 0.0))})
+    assert "x0, x1, x2 x3, x4, x5 loses 0.5000 x12, x13, x14 exactly as good" in Page(report_html(whole)).text
+    assert "They were not computed for this path." in Page(report_html(with_fields(diabetes, equivalents={}))).text
+    forced = select(*load_diabetes(return_X_y=True), include=range(3), enter=math.inf)
+    assert "Every feature was in from the start." in Page(report_html(forced)).text
+
+
+def test_a_path_without_steps_has_no_picture(empty: Path) -> None:
+    page = Page(report_html(empty))
+    assert not page.all("svg")
+    assert not page.all("table")
+    assert "Next in line" in page.text
+
+
+def with_fields(path: Path, **fields: Any) -> Path:
+    """A copy of a path that holds more than `select` puts there."""
+    copy = replace(path)
+    for name, value in fields.items():
+        object.__setattr__(copy, name, value)
+    return copy
+
+
+def without_fields(path: Path) -> Path:
+    return with_fields(path, equivalents=None, losses=None, asked=None)
+
+
+# --- what a path says ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words", [{}, {"max_features": 5}, {"enter": 0.05, "leave": 0.05}, {"enter": 0.5, "leave": 0.5}]
+)
+def test_cost_is_that_of_scanning_everything(words: dict[str, Any]) -> None:
+    """made + saved = what forward-backward computes, wherever it makes the same additions."""
+    X, y = load_breast_cancer(return_X_y=True)
+    ours = select(X, y, strategy="dropping", **words)
+    whole = select(X, y, strategy="forward_backward", **words)
+    assert [s.features for s in ours.steps if s.action == "add"] == [
+        s.features for s in whole.steps if s.action == "add"
+    ]
+    cost = findings.cost(ours)
+    assert cost.saved > 0
+    assert cost.whole == whole.n_evaluations
+    assert findings.cost(whole).saved == 0
+    assert cost.share == pytest.approx(1 - ours.n_evaluations / whole.n_evaluations)
+
+
+def test_entries_count_from_the_last_entry(grouped: Path) -> None:
+    entries = findings.entries(grouped)
+    assert [entry.features for entry in entries[:3]] == [(21,), (22,), (23,)]
+    assert all(entry.gain is None for entry in entries[:3])
+    assert all(len(entry.features) == 3 and (entry.gain or 0) > 0 for entry in entries[3:])
+    twice = crooked("floating", n=150, p=90, seed=3)
+    last = {j: s.gain for s in twice.steps if s.action == "add" for j in s.features}
+    assert [entry.gain for entry in findings.entries(twice)] == [last[j] for j in twice.selected]
+
+
+def test_next_in_line_leaves_the_excluded_out(grouped: Path) -> None:
+    line = findings.next_in_line(grouped, most=100)
+    assert set(line) == set(range(24)) - set(grouped.selected) - {18, 19, 20}
+    assert [grouped.ranking[j] for j in line] == sorted(grouped.ranking[j] for j in line)
+
+
+def test_which_way_is_better(diabetes: Path, empty: Path) -> None:
+    assert findings.more_is_better(diabetes) is False
+    assert findings.more_is_better(empty) is None
+    assert findings.more_is_better(select(*load_diabetes(return_X_y=True), criterion="r2")) is True
+
+
+# --- the picture -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_steps", [1, 2, 7, 40, 300])
+@pytest.mark.parametrize("width", [350, 720])
+def test_marks_stay_inside_the_picture(n_steps: int, width: int, diabetes: Path) -> None:
+    rng = np.random.default_rng(n_steps)
+    scores = 1e3 * rng.normal(size=n_steps).cumsum()
+    phases = rng.choice(["forward", "re-forward", "backward", "swap"], n_steps)
+    steps = tuple(
+        Step(phase, "remove" if i % 3 == 2 else "add", (0,), 1.0, float(score), int(rng.integers(10_000)))
+        for i, (phase, score) in enumerate(zip(phases, scores, strict=True))
+    )
+    page = Page(picture(replace(diabetes, steps=steps), width, "key"))
+    marks = [(tag, a) for tag, a in page.elements if (a.get("class") or "").startswith("mark")]
+    assert len(marks) == n_steps
+    _, _, right, bottom = (float(v) for v in page.values("viewbox")[0].split())
+    points = [tuple(map(float, p.split(","))) for _, a in marks for p in (a.get("points") or "").split()]
+    points += [(float(a["cx"] or 0), float(a["cy"] or 0)) for tag, a in marks if tag == "circle"]
+    assert all(0 <= x <= right and 0 <= y <= bottom for x, y in points)
+    assert all(0 <= float(a["x"] or 0) <= right and 0 <= float(a["y"] or 0) <= bottom for a in page.all("text"))
+
+
+def test_a_score_without_end_is_left_out_of_the_picture(diabetes: Path) -> None:
+    steps = (Step("forward", "add", (0,), 1.0, 5.0, 9), Step("forward", "add", (1,), math.inf, -math.inf, 8))
+    page = Page(picture(replace(diabetes, steps=steps, score=-math.inf), 720, "key"))
+    assert len(page.all("circle")) == 1
+    assert "nan" not in page.text.lower()
+    assert "to −∞" in page.text
+
+
+def test_the_picture_starts_where_the_search_started() -> None:
+    backward = crooked("backward", p=20)
+    line = Page(picture(backward, 720, "key")).all("polyline")[0]
+    assert len((line["points"] or "").split()) == len(backward.steps)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (-3.2, 17.9), (3571.2, 3846), (1e-9, 2e-9), (5, 5), (0, 0)])
+def test_ticks_are_few_and_enclose(low: float, high: float) -> None:
+    found = ticks(low, high, 5)
+    assert found[0] <= low + 1e-9 * abs(low)
+    assert found[-1] >= high - 1e-9 * abs(high)
+    assert 2 <= len(found) <= 7
+    assert all(tick == round(tick) for tick in ticks(0, 3, 8, whole=True))
+
+
+# --- markup ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        *[
+            (0, "0"),
+            (17173, "17,173"),
+            (26.0313, "26.03"),
+            (3573.53, "3,574"),
+            (0.00012346, "0.0001235"),
+            (-1.5, "−1.500"),
+        ],
+        *[(1e-9, "1.000e−09"), (2.5e12, "2.500e+12"), (math.inf, "∞"), (-math.inf, "−∞"), (math.nan, "undefined")],
+    ],
+)
+def test_numbers_for_a_reader(value: float, shown: str) -> None:
+    assert number(value) == shown
+
+
+def test_markup_escapes_all_but_markup() -> None:
+    assert tag("p", "<b>", tag("b", "&"), class_="a", aria_label='"', title=None) == (
+        '<p class="a" aria-label="&quot;">&lt;b&gt;<b>&amp;</b></p>'
+    )
+    assert tag("meta", charset="utf-8") == '<meta charset="utf-8">'
+    assert text(Html("<i>")) == "<i>"
+    assert text("a\x00\ud800b") == "a\ufffd\ufffdb"
+    assert named("a_b.c<") == "<bdi>a_<wbr>b.<wbr>c&lt;</bdi>"
+    assert names(["a", "b", "c"], 2) == "<bdi>a</bdi>, <bdi>b</bdi> and 1 more"
+    assert (short(0.2), short(1500.0), short(-0.05)) == ("0.2", "1,500", "−0.05")
+    assert (count(1, "feature"), count(2000, "feature")) == ("1 feature", "2,000 features")
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_door_of_the_path(diabetes: Path, tmp_path: File) -> None:
+    file = tmp_path / "out.html"
+    assert diabetes.report(file, title="A title") is None
+    assert (
+        file.read_text(encoding="utf-8") == diabetes.report(title="A title") == report_html(diabetes, title="A title")
+    )
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_report_that_fails_leaves_the_old_one(
+    diabetes: Path, tmp_path: File, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "out.html"
+    file.write_text("old")
+    with pytest.raises(TypeError):
+        diabetes.report(file, nonsense=1)
+
+    def full(*args: object, **words: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(File, "replace", full)
+    with pytest.raises(OSError, match="no space left"):
+        save_report(diabetes, file)
+    assert file.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_link_is_followed(diabetes: Path, tmp_path: File) -> None:
+    file, link = tmp_path / "out.html", tmp_path / "link.html"
+    file.write_text("old")
+    link.symlink_to(file)
+    save_report(diabetes, link)
+    assert link.is_symlink()
+    assert file.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_every_stop_and_strategy_has_a_page(diabetes: Path) -> None:
+    for stop in Stop:
+        assert str(stop) in Page(report_html(replace(diabetes, stop=stop))).text.replace("\u2019", "'")
+    for strategy in ("forward", "backward", "stepwise", "forward_backward", "fbed", "floating", "swap"):
+        Page(report_html(crooked(strategy, p=20)))
