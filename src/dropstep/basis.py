@@ -124,7 +124,7 @@ class RowsBasis:
         single = self.columns.X.dtype == np.float32 and not self.columns.in_double
         self.redo = 1e-2 if single else 1e-5
         # A product with 16 to 24 vectors takes little longer than one with 4; its result must stay a small part of X.
-        self.ahead = min(23, n // 24) if n * p > 2**18 else 0
+        self.ahead = 0 if problem.small else min(23, n // 40)
         self.targets = None if problem.targets is None else problem.targets.copy()
         self.k = 0
         self._Q = np.empty((n, 8), order="F")

@@ -103,7 +103,7 @@ class Explained:
         except np.linalg.LinAlgError:  # classes so far apart that one direction drowns the others
             values, vectors = np.linalg.eigh(shares)
             half = np.sqrt(np.maximum(values, np.finfo(np.float64).eps)) * vectors
-            return np.asarray(scale[:, None] * np.linalg.qr(half.T, mode="r").T)
+            return np.asarray(scale[:, None] * np.asarray(np.linalg.qr(half.T, mode="r")).T)
 
     @cached_property
     def left(self) -> float:

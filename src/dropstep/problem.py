@@ -117,6 +117,19 @@ class Problem:
         return float(special.betaincinv(nu / 2, product / 2, level) ** power)
 
 
+def cheaper_way(n: int, p: int, max_features: int | None = None) -> Way:
+    """The way to have S that costs less, counted in passes over X (the time of one X'y).
+
+    Moments: one symmetric product, about p / 24 passes, and p x p numbers, which must be few beside X. Columns: three
+    passes for the sums, and three for every 24 features that are added. How many will be added is not known before:
+    `max_features`, or 48. A small table is cheap either way, and from columns its numbers have more digits.
+    """
+    if n * p <= SMALL or p > n / 8:
+        return "columns"
+    added = min(p, 48 if max_features is None else max_features)
+    return "moments" if 1 + p / 24 <= 3 + 3 * -(-added // 24) else "columns"
+
+
 def problem_of(table: Table, target: Target, weights: Floats | None, way: Way) -> Problem:
     """The problem of explaining a target by the features of a table."""
     if way == "moments":

@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 Features = NDArray[np.intp]
 Likely = Callable[[int], list[int]]
 
+MORE = 4  # directions for which room is made at a time
 KEPT = 1e-3  # part of the scatter that must be left since products were fetched, for them to have their digits
 
 
@@ -56,9 +57,9 @@ class Projection:
         self._shakiest = 0.0
         self._thin = problem.diagonal * self.basis.redo  # where less is left, the difference has lost its digits
         self._rows: dict[int, _Row] = {}
-        self._W = np.zeros((8, problem.n_features))
-        self._Z = np.zeros((8, problem.n_targets))
-        self._inverse = np.zeros((8, 8))
+        self._W = np.zeros((MORE, problem.n_features))
+        self._Z = np.zeros((MORE, problem.n_targets))
+        self._inverse = np.zeros((MORE, MORE))
 
     @property
     def size(self) -> int:
@@ -345,9 +346,9 @@ class Projection:
         """Room for so many directions. The rows of W are enlarged in place: a copy would be a large part of X."""
         room = len(self._W)
         if size > room:
-            self._W.resize((room + 8, self._W.shape[1]), refcheck=False)
-            self._Z = np.concatenate([self._Z, np.zeros((8, self._Z.shape[1]))])
-            self._inverse = np.pad(self._inverse, (0, 8))
+            self._W.resize((room + MORE, self._W.shape[1]), refcheck=False)
+            self._Z = np.concatenate([self._Z, np.zeros((MORE, self._Z.shape[1]))])
+            self._inverse = np.pad(self._inverse, (0, MORE))
 
 
 def _eliminated(left: Floats, cross: Floats, least: Floats) -> Change:

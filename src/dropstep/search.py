@@ -320,20 +320,21 @@ class Search:
         """Take candidates out of the pool until they are recalled."""
         self._in_pool[units] = False
         self._n_pool -= len(units)
-        self.dropped.extend(units.tolist())
-        return Step(phase, "drop", self._sorted_features(units), 0.0, self.score, self._n_pool)
+        numbers = units.tolist()
+        self.dropped.extend(numbers)
+        return Step(phase, "drop", self._sorted_features(numbers), 0.0, self.score, self._n_pool)
 
     def recall(self, phase: Phase) -> Step:
         """Take every dropped candidate back into the pool."""
-        units = np.array(sorted(self.dropped), dtype=np.intp)
-        self.dropped = []
+        numbers, self.dropped = sorted(self.dropped), []
+        units = np.array(numbers, dtype=np.intp)
         self._in_pool[units] = True
         self._n_pool += len(units)
         self._unknown = units
         self.projection.recall(self.likely)
-        return Step(phase, "recall", self._sorted_features(units), 0.0, self.score, self._n_pool)
+        return Step(phase, "recall", self._sorted_features(numbers), 0.0, self.score, self._n_pool)
 
-    def _sorted_features(self, units: Indices) -> tuple[int, ...]:
+    def _sorted_features(self, units: list[int]) -> tuple[int, ...]:
         features = self.units.features(units)
         return features if self.units.singles else tuple(sorted(features))
 

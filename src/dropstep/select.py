@@ -16,7 +16,7 @@ from dropstep.criteria import Criterion, as_criterion
 from dropstep.features import Choice, as_choice
 from dropstep.moments import Moments
 from dropstep.path import Path, Step, Stop
-from dropstep.problem import Problem, Way, from_moments, problem_of
+from dropstep.problem import Problem, cheaper_way, from_moments, problem_of
 from dropstep.rules import as_rules
 from dropstep.search import Search
 from dropstep.strategies import STRATEGIES, Steps, fbed
@@ -104,17 +104,12 @@ def select(
     table = as_table(X)
     weights = as_weights(sample_weight, len(table.values))
     target = as_target(y, len(table.values), model, weights)
-    made = _way(table) if way == "auto" else way
+    n, p = table.values.shape
+    made = cheaper_way(n, p, max_features) if way == "auto" else way
     path, doubtful = run(problem_of(table, target, weights, made), table.names)
     if doubtful and made == "moments" and way == "auto":
         path, _ = run(problem_of(table, target, weights, "columns"), table.names)
     return path
-
-
-def _way(table: Table) -> Way:
-    """Moments for tall tables; columns for wide ones, and for small ones, where they cost nothing and see more."""
-    n, p = table.values.shape
-    return "moments" if n >= 8 * p and n * p > 2**18 else "columns"
 
 
 def _run(

@@ -1,0 +1,115 @@
+"""dropstep compare: every strategy on the same table, with cross-validated errors."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from dropstep import __version__
+from dropstep.cli import facts, output
+from dropstep.cli.design import WORDS, Design, read_design
+from dropstep.cli.naming import in_options
+from dropstep.cli.progress import Progress
+from dropstep.compare import Row, compare
+from dropstep.strategies import STRATEGIES
+from dropstep.target import Classes
+
+SCHEMA = "dropstep.compare/1"
+
+
+def run(args: argparse.Namespace, command: str) -> int:
+    """The whole command; returns the exit code."""
+    with Progress(quiet=args.quiet) as progress:
+        design = read_design(args, progress)
+        progress.restart()
+        rows = compare(
+            design.X,
+            design.y,
+            strategies=args.strategies or tuple(STRATEGIES),
+            folds=args.folds,
+            seed=args.seed,
+            row_groups=design.row_groups,
+            svm=args.svm,
+            tick=progress.say,
+            **{word: getattr(args, word) for word in WORDS},
+            **design.words,
+        )
+    told = [_told(row, design) for row in rows]
+    refusals = [f"{row['strategy']} did not run: {row['refusal']}" for row in told if row["refusal"]]
+    facts.tell([*design.notes, *refusals], quiet=args.quiet)
+    print({"table": _as_table, "json": _as_json, "csv": _as_csv}[args.format](design, told, args, command))
+    return 0
+
+
+def _told(row: Row, design: Design) -> dict[str, Any]:
+    """A row with features of the file in place of columns of X."""
+    path = None if row.path is None else design.by_feature(row.path)
+    return {
+        "strategy": row.strategy,
+        "features": None if path is None else list(path.selected_names),
+        "n_features": _size(row, design) if path is None else len(path.selected),
+        "score": None if path is None else path.score,
+        "n_evaluations": None if path is None else path.n_evaluations,
+        "seconds": None if path is None else row.seconds,
+        "columns_in_folds": list(row.sizes),
+        "errors": {e.model: {"mean": e.mean, "deviation": e.deviation, "folds": list(e.folds)} for e in row.errors},
+        "refusal": in_options(row.refusal) or None,
+    }
+
+
+def _size(row: Row, design: Design) -> int | None:
+    return {"all features": len(design.features), "no features": 0}.get(row.strategy)
+
+
+def _measure(design: Design) -> str:
+    return "error rate" if isinstance(design.target, Classes) else "RMSE"
+
+
+def _as_table(design: Design, told: list[dict[str, Any]], args: argparse.Namespace, command: str) -> str:
+    models = list(dict.fromkeys(model for row in told for model in row["errors"]))
+    head = ["strategy", "features", "evaluations", "ms", *(f"{_measure(design)}, {model}" for model in models)]
+    rows = []
+    for row in told:
+        ran = row["n_evaluations"] is not None
+        cells = [f"{row['n_evaluations']:,}", f"{row['seconds'] * 1e3:,.1f}"] if ran else ["", ""]
+        errors = [_spread(row["errors"].get(model)) for model in models]
+        size = "refused" if row["n_features"] is None else str(row["n_features"])
+        rows.append([row["strategy"], size, *cells, *errors])
+    table = output.aligned(head, rows, "<" + ">" * (len(head) - 1))
+    grouped = " of whole groups" if design.row_groups is not None else ""
+    below = (
+        f"{_measure(design)}: mean ± standard deviation over {args.folds} folds{grouped} (seed {args.seed}), "
+        "selection made anew inside every fold.\nfeatures, evaluations and time: on all rows."
+    )
+    return "\n\n".join([facts.heading(design), table, below])
+
+
+def _spread(errors: dict[str, Any] | None) -> str:
+    return "" if errors is None else f"{errors['mean']:.4g} ± {errors['deviation']:.2g}"
+
+
+def _as_csv(design: Design, told: list[dict[str, Any]], args: argparse.Namespace, command: str) -> str:
+    head = ["strategy", "n_features", "features", "score", "n_evaluations", "seconds", "model", "error", "deviation"]
+    rows = []
+    for row in told:
+        known = [row["strategy"], row["n_features"], " + ".join(row["features"] or ()), row["score"]]
+        known += [row["n_evaluations"], row["seconds"]]
+        errors = row["errors"].items() or [("", {"mean": None, "deviation": None})]
+        rows += [[*known, model, e["mean"], e["deviation"]] for model, e in errors]
+    return output.as_csv([head, *rows])
+
+
+def _as_json(design: Design, told: list[dict[str, Any]], args: argparse.Namespace, command: str) -> str:
+    return output.as_json(
+        {
+            "schema": SCHEMA,
+            "dropstep": __version__,
+            "command": command,
+            **facts.as_data(design),
+            "measure": "error_rate" if isinstance(design.target, Classes) else "rmse",
+            "folds": args.folds,
+            "seed": args.seed,
+            "strategies": told,
+            "notes": list(design.notes),
+        }
+    )

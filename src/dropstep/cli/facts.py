@@ -1,0 +1,81 @@
+"""Facts: what is told about a file beside the search, alike for every command."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dropstep.cli.design import Design
+from dropstep.cli.naming import printable
+from dropstep.readers.columns import shown_number
+from dropstep.target import Classes
+
+SHOWN_CLASSES = 6
+
+
+def facts(design: Design) -> dict[str, Any]:
+    """The file, its rows, its features and its target, in words."""
+    used = int(design.kept.sum())
+    return {
+        "File": design.source.shown,
+        "Rows": used if design.kept.all() else f"{used} of {len(design.kept)}",
+        "Features": f"{len(design.features)} ({_kinds(design)})",
+        "Target": f"{', '.join(column.name for column in design.targets)}, {_target(design)}",
+    }
+
+
+def _kinds(design: Design) -> str:
+    words = {"number": "numbers", "text": "text", "boolean": "true or false"}
+    counts = Counter(words[column.kind] for column in design.features)
+    return ", ".join(f"{counts[word]} {word}" for word in words.values() if counts[word])
+
+
+def _target(design: Design) -> str:
+    if not isinstance(design.target, Classes):
+        return "numbers from " + ", ".join(f"{c.values.min():g} to {c.values.max():g}" for c in design.targets)
+    counts = class_counts(design)
+    shown = ", ".join(f"{label} ({count})" for label, count in list(counts.items())[:SHOWN_CLASSES])
+    return f"{len(counts)} classes: {shown}" + (" and more" if len(counts) > SHOWN_CLASSES else "")
+
+
+def class_counts(design: Design) -> dict[str, int]:
+    """How many rows each class has; nothing for numbers."""
+    if not isinstance(design.target, Classes):
+        return {}
+    counts = np.bincount(design.target.codes, minlength=len(design.target.labels))
+    return {_label(label): int(count) for label, count in zip(design.target.labels, counts, strict=True)}
+
+
+def _label(label: Any) -> str:
+    return shown_number(float(label)) if isinstance(label, float) else str(label)
+
+
+def heading(design: Design) -> str:
+    """The facts as lines above a table."""
+    known = facts(design)
+    lines = [f"{known['File']}: {known['Rows']} rows", f"features: {known['Features']}", f"target: {known['Target']}"]
+    return "\n".join(map(printable, lines))
+
+
+def as_data(design: Design) -> dict[str, Any]:
+    """The facts for JSON: the file, its rows, its columns and its target."""
+    columns = [
+        {"name": column.name, "type": column.kind, "role": role}
+        for column, role in zip(design.columns, design.roles, strict=True)
+    ]
+    return {
+        "file": design.source.file,
+        "rows": {"read": len(design.kept), "used": int(design.kept.sum())},
+        "columns": columns,
+        "target": {"names": [column.name for column in design.targets], "classes": class_counts(design) or None},
+    }
+
+
+def tell(notes: Sequence[str], *, quiet: bool) -> None:
+    """Notes on standard error, one line each."""
+    for note in () if quiet else notes:
+        print(f"note: {printable(note)}", file=sys.stderr)

@@ -1,0 +1,73 @@
+"""The plan: what a search would do and what it would cost, for --dry-run."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from dropstep import __version__
+from dropstep.cli import facts, output
+from dropstep.cli.design import Design
+from dropstep.problem import cheaper_way
+from dropstep.readers import Column
+
+SCHEMA = "dropstep.plan/1"
+MOST_LINES, SHOWN_LINES = 40, 30  # of columns in a table for people
+
+
+def planned(design: Design, args: argparse.Namespace, command: str) -> str:
+    """The plan in the format that was asked for."""
+    head = ["column", "type", "role", "values"]
+    rows = [[c.name, c.kind, role, _values(c)] for c, role in zip(design.columns, design.roles, strict=True)]
+    if args.format == "csv":
+        return output.as_csv([head, *rows])
+    cost = _cost(design, args.max_features)
+    if args.format == "json":
+        told = {"schema": SCHEMA, "dropstep": __version__, "command": command, **facts.as_data(design)}
+        return output.as_json(told | {"strategy": args.strategy} | cost | {"notes": design.notes})
+    shown = (
+        rows if len(rows) <= MOST_LINES else [*rows[:SHOWN_LINES], ["...", f"{len(rows) - SHOWN_LINES} more", "", ""]]
+    )
+    lines = [
+        f"would search by {args.strategy}, with scatter from {cost['way']}",
+        f"evaluations: {cost['first_scan']:,} to find the first feature, "
+        f"at most {cost['most_evaluations']:,} to go forward once",
+        f"memory: {_bytes(cost['table_bytes'])} for {len(design.X):,} x {design.X.shape[1]:,} numbers, and at most "
+        f"{_bytes(cost['scatter_bytes'])} for products of features",
+        *(f"would write {file}" for file in (args.output, args.report) if file),
+    ]
+    return "\n\n".join([facts.heading(design), output.aligned(head, shown, "<<<<"), "\n".join(lines)])
+
+
+def _cost(design: Design, max_features: int | None) -> dict[str, Any]:
+    """Evaluations and memory; going forward, each scan looks at every candidate that is left."""
+    n, p = design.X.shape
+    units = len(design.features)
+    most = min(units, max_features or units, n - 1)
+    scans = min(most + 1, units)
+    way = cheaper_way(n, p, max_features)
+    return {
+        "way": way,
+        "first_scan": units,
+        "most_evaluations": sum(units - done for done in range(scans)),
+        "table_bytes": design.X.nbytes,
+        "scatter_bytes": 8 * p * p if way == "moments" else 8 * p * min(p, most + 1),
+    }
+
+
+def _values(column: Column) -> str:
+    missing = int(column.missing.sum())
+    gaps = [f"{missing} missing"] if missing else []
+    if column.levels:
+        return ", ".join([f"{len(column.levels)} different", f"e.g. {column.levels[0]}", *gaps])
+    present = column.values[~column.missing]
+    span = [f"{present.min():g} to {present.max():g}"] if len(present) and column.kind == "number" else []
+    return ", ".join(span + gaps)
+
+
+def _bytes(n: float) -> str:
+    for unit in ("bytes", "KB", "MB"):
+        if n < 1000:
+            return f"{n:.0f} {unit}"
+        n /= 1000
+    return f"{n:.1f} GB"

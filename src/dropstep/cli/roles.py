@@ -1,0 +1,79 @@
+"""Roles: which columns of a file are the target, the features, the weights, as the options say."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dropstep.cli.naming import find_all, find_one, listed
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Columns of a file by what they are for, as the options say."""
+
+    targets: tuple[int, ...]
+    weights: int | None
+    row_groups: int | None
+    exclude: tuple[int, ...]
+    include: tuple[int, ...]
+    categorical: tuple[int, ...]
+    groups: tuple[tuple[int, ...], ...]
+
+    @property
+    def others(self) -> tuple[int, ...]:
+        """Columns that are needed beside target and features."""
+        return tuple(j for j in (self.weights, self.row_groups) if j is not None)
+
+    @property
+    def forced(self) -> set[int]:
+        """Columns that the options want among the features."""
+        return {*self.include, *(j for group in self.groups for j in group)}
+
+    def candidates(self, n_columns: int) -> list[int]:
+        """Columns that are nothing else, and not excluded."""
+        taken = {*self.targets, *self.exclude, *self.others}
+        return [j for j in range(n_columns) if j not in taken]
+
+    def words(self, features: Sequence[int], n_columns: int) -> tuple[str, ...]:
+        """The role of each column, in a word."""
+        words = dict.fromkeys(range(n_columns), "left out") | dict.fromkeys(features, "feature")
+        words |= dict.fromkeys(self.targets, "target")
+        for j, word in ((self.weights, "weights"), (self.row_groups, "groups")):
+            if j is not None:
+                words[j] = word
+        return tuple(words[j] for j in range(n_columns))
+
+
+def roles_of(args: argparse.Namespace, names: Sequence[str]) -> Roles:
+    """Find the columns that the options name, and refuse what cannot be meant."""
+
+    def one(option: str, text: str | None) -> int | None:
+        return None if text is None else find_one(option, text, names)
+
+    roles = Roles(
+        targets=find_all("--target", [args.target], names),
+        weights=one("--weights", getattr(args, "weights", None)),
+        row_groups=one("--groups-column", getattr(args, "groups_column", None)),
+        exclude=find_all("--exclude", args.exclude, names),
+        include=find_all("--include", args.include, names),
+        categorical=find_all("--categorical", args.categorical, names),
+        groups=tuple(find_all("--groups", [text], names) for text in args.groups or ()),
+    )
+    _check(roles, names)
+    return roles
+
+
+def _check(roles: Roles, names: Sequence[str]) -> None:
+    if not roles.targets:
+        raise ValueError("--target is empty; name the column that is to be explained")
+    features = set(roles.candidates(len(names)))
+    if both := [names[j] for j in roles.targets if j in {*roles.exclude, *roles.others}]:
+        raise ValueError(f"--target names {listed(both)}, which another option names as well")
+    for option, chosen in (("--include", roles.include), *(("--groups", group) for group in roles.groups)):
+        if wrong := [names[j] for j in chosen if j not in features]:
+            raise ValueError(f"{option} names {listed(wrong)}, which is the target, or excluded, or no feature")
+    grouped = [j for group in roles.groups for j in group]
+    if twice := [names[j] for j in sorted(set(grouped)) if grouped.count(j) > 1]:
+        raise ValueError(f"--groups names {listed(twice)} in more than one group")

@@ -1,0 +1,136 @@
+"""Arrow: quick cells of text files, and Parquet and Arrow files. The only file that imports pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet
+from numpy.typing import NDArray
+
+from dropstep.readers.columns import Cells, Column, category
+from dropstep.readers.files import Kind
+from dropstep.readers.text import ragged
+
+TEXTS = ("string", "large_string", "string_view")
+MOST_BYTES = 2**31 - 1  # of a block of text
+
+
+@dataclass(frozen=True, eq=False)
+class ArrowCells:
+    """Cells of one column, as Arrow holds them."""
+
+    cells: Any
+
+    def floats(self) -> NDArray[np.float64] | None:
+        try:
+            return _floats(self.cells)
+        except pa.ArrowInvalid:
+            pass
+        try:
+            return _floats(pc.utf8_trim_whitespace(self.cells))
+        except pa.ArrowInvalid:
+            return None
+
+    def distinct(self) -> tuple[list[str | None], NDArray[np.intp]]:
+        encoded = pc.dictionary_encode(self.cells, null_encoding="encode").combine_chunks()
+        if isinstance(encoded, pa.ChunkedArray):
+            encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([]).dictionary_encode()
+        texts = [None if value is None else str(value) for value in encoded.dictionary.to_pylist()]
+        return texts, encoded.indices.to_numpy(zero_copy_only=False).astype(np.intp)
+
+    def original(self) -> list[Any]:
+        return list(self.cells.to_pylist())
+
+
+def _floats(cells: Any) -> NDArray[np.float64]:
+    return np.asarray(pc.cast(cells, pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+
+
+def split_cells(text: str, separator: str, width: int, header: bool, file: str) -> Sequence[Cells]:
+    """Cells of a text file column by column, all of them text."""
+    names = [str(j) for j in range(width)]
+    found: list[ValueError] = []
+
+    def refuse(row: Any) -> str:
+        if not row.text.strip():
+            return "skip"
+        found.append(ragged(file, row.number, row.actual_columns, row.expected_columns))
+        return "error"
+
+    data = text.encode("utf-8", "surrogatepass")
+    try:
+        table = pyarrow.csv.read_csv(
+            pa.BufferReader(data),
+            # One thread: only then are rows numbered.
+            pyarrow.csv.ReadOptions(use_threads=False, column_names=names, block_size=min(len(data) + 1, MOST_BYTES)),
+            pyarrow.csv.ParseOptions(delimiter=separator, newlines_in_values='"' in text, invalid_row_handler=refuse),
+            pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False),
+        )
+    except pa.ArrowInvalid as error:
+        raise (found[0] if found else ValueError(f"{file}: this is no table that can be read ({error})")) from None
+    return [ArrowCells(column) for column in table.slice(int(header)).columns]
+
+
+def read_arrow(data: bytes, file: str, kind: Kind) -> list[Column]:
+    """The columns of a Parquet or Arrow file."""
+    try:
+        table = _table(data, kind)
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(
+            f"{file}: this {kind.value} file is damaged or ends too early ({' '.join(str(error).split())[:120]})"
+        ) from None
+    names = [str(name) for name in table.column_names]
+    if len(set(names)) < len(names):
+        raise ValueError(f"{file}: the column name {max(names, key=names.count)!r} stands more than once")
+    if not names or not table.num_rows:
+        raise ValueError(f"{file}: this table has {len(names)} columns and {table.num_rows} rows")
+    return [_column(name, cells) for name, cells in zip(names, table.columns, strict=True)]
+
+
+def _table(data: bytes, kind: Kind) -> Any:
+    if kind is Kind.PARQUET:
+        return pyarrow.parquet.read_table(pa.BufferReader(data))
+    opened = pa.ipc.open_file(data) if kind is Kind.ARROW else pa.ipc.open_stream(data)
+    return opened.read_all()
+
+
+def _column(name: str, cells: Any) -> Column:
+    """A column whose type the file itself says."""
+    of, t = ArrowCells(cells), pa.types
+    kind = cells.type.value_type if t.is_dictionary(cells.type) else cells.type
+    nothing = np.full(len(cells), np.nan)
+    if t.is_null(kind):
+        return Column(name, "empty", nothing, of)
+    if t.is_boolean(kind) or str(kind) in TEXTS:
+        texts, codes = of.distinct()
+        found = category(name, texts, codes, of)
+        return found if found.levels else Column(name, "empty", nothing, of)
+    if t.is_integer(kind) or t.is_floating(kind) or t.is_decimal(kind):
+        plain = pc.cast(cells, kind) if t.is_dictionary(cells.type) else cells
+        values = _floats(plain)
+        return Column(name, "empty" if np.isnan(values).all() else "number", values, of)
+    if t.is_temporal(kind):
+        return replace(category(name, *of.distinct(), of), kind="date")
+    return Column(name, "other", np.zeros(len(cells)), of)
+
+
+def write_parquet(file: str, columns: Sequence[Column]) -> None:
+    """Write columns to a Parquet file: numbers as numbers, categories as text, what came from Arrow unchanged."""
+    arrays = {column.name: _stored(column) for column in columns}
+    pyarrow.parquet.write_table(pa.table(arrays), file)
+
+
+def _stored(column: Column) -> Any:
+    cells = column.cells
+    from_text = not isinstance(cells, ArrowCells) or pa.types.is_string(cells.cells.type)
+    if not from_text or column.kind != "number":
+        return cells.cells if isinstance(cells, ArrowCells) else pa.array(cells.original())
+    whole = bool(np.all(np.isnan(column.values) | (np.mod(column.values, 1) == 0)))
+    fits = bool(np.nanmax(np.abs(column.values)) < 2**53)
+    return pa.array(column.values, pa.int64() if whole and fits else pa.float64(), from_pandas=True)

@@ -1,0 +1,168 @@
+"""Text tables: encoding, separator and header are found out, every row must have as many cells as the first."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+from dropstep.readers.columns import Cells, Column, Numerals, Texts, typed
+
+SEPARATORS = "\t;|,"
+SAMPLE = 20  # lines that are looked at to find the separator
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a text file is laid out; None is found out from the file.
+
+    Attributes
+    ----------
+    header : whether the first line names the columns; otherwise they are c1, c2, ...
+    separator : one character; " " stands for any run of blanks.
+    encoding : as Python names it; None is UTF-8, or UTF-16 with a byte-order mark.
+    skip : how many lines to pass over before the header.
+    numerals : how numbers and missing values are written.
+    """
+
+    header: bool = True
+    separator: str | None = None
+    encoding: str | None = None
+    skip: int = 0
+    numerals: Numerals = field(default_factory=Numerals)
+
+
+def read_text(data: bytes, file: str, layout: Layout) -> tuple[list[Column], list[str]]:
+    """The columns of a CSV, TSV or similar file, and what the reader should know."""
+    text = _after(_decoded(data, file, layout.encoding), layout.skip)
+    lines = [line[0] for line in islice(re.finditer(r"[^\r\n]*\S[^\r\n]*", text), SAMPLE)]
+    if not lines:
+        raise ValueError(f"{file}: nothing is left after skipping {layout.skip} lines")
+    separator = layout.separator or _separator(lines)
+    if separator == " ":
+        text = "\n".join(" ".join(line.split()) for line in re.split(r"\r\n|\r|\n", text))
+    first = next(_rows(text, separator, file))
+    notes: list[str] = []
+    names = _named(first, lines, separator, file, notes) if layout.header else [f"c{j + 1}" for j in range(len(first))]
+    cells = _cells(text, separator, len(first), layout.header, file)
+    columns = [typed(name, column, layout.numerals) for name, column in zip(names, cells, strict=True)]
+    if not len(columns[0].values):
+        raise ValueError(f"{file}: there is a header ({len(names)} columns) but no row under it")
+    unnamed = not layout.header or not first[-1].strip()
+    if unnamed and len(columns) > 1 and columns[-1].kind == "empty":
+        columns.pop()  # every line ends with a separator
+    return columns, notes
+
+
+def _decoded(data: bytes, file: str, encoding: str | None) -> str:
+    if encoding is None:
+        utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        encoding = "utf-16" if utf16 else "utf-8-sig"
+    try:
+        text = data.decode(encoding).removeprefix("\ufeff")
+    except LookupError:
+        raise ValueError(f"--encoding {encoding} is unknown; utf-8, latin-1 and cp1252 are common ones") from None
+    except UnicodeError as error:
+        at = error.start if isinstance(error, UnicodeDecodeError) else 0
+        line = data.count(b"\n", 0, at) + 1
+        shown = "UTF-8" if encoding == "utf-8-sig" else encoding
+        raise ValueError(
+            f"{file}: byte {data[at]:#04x} in line {line} is not {shown}; add --encoding, e.g. --encoding latin-1"
+        ) from None
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise ValueError(
+            f"{file}: there is a NUL byte in line {line}, so it is damaged, no text, or UTF-16 (--encoding utf-16)"
+        )
+    return text
+
+
+def _after(text: str, skip: int) -> str:
+    """The text without its first lines."""
+    return re.sub(rf"\A(?:[^\r\n]*(?:\r\n|\r|\n)){{0,{skip}}}", "", text) if skip else text
+
+
+def _separator(lines: Sequence[str]) -> str:
+    """The character that cuts all lines into the same number of cells; else the one the first line has most of."""
+    for separator in SEPARATORS:
+        widths = _widths(lines, separator)
+        if len(widths) == 1 and widths != {1}:
+            return separator
+    widths = {len(line.split()) for line in lines}
+    if len(widths) == 1 and widths != {1}:
+        return " "
+    most = max(SEPARATORS, key=lines[0].count)
+    return most if most in lines[0] else ","
+
+
+def _widths(lines: Sequence[str], separator: str) -> set[int]:
+    """How many cells the lines have."""
+    if not any('"' in line for line in lines):
+        return {line.count(separator) + 1 for line in lines}
+    try:
+        return {len(row) for row in csv.reader(lines, delimiter=separator)}
+    except csv.Error:  # a cell too long to be one
+        return set()
+
+
+def _named(first: Sequence[str], lines: Sequence[str], separator: str, file: str, notes: list[str]) -> list[str]:
+    """Column names from the header; a doubtful header is refused, with the way out."""
+    names = [name.strip() for name in first]
+    if len(names) > 1 and names.count("") > len(names) / 2:
+        raise ValueError(
+            f"{file}: {names.count('')} of {len(names)} columns have no name in the header; "
+            "if the names stand in the next line, add --skip 1"
+        )
+    numbers = Numerals()
+    n_numbers = sum(numbers.number(name) is not None for name in names)
+    way_out = "if the file has no header, add --no-header" if n_numbers * 2 > len(names) else "rename one of them"
+    names = [name or f"c{j}" for j, name in enumerate(names, start=1)]
+    name, times = Counter(names).most_common(1)[0]
+    if times > 1:
+        raise ValueError(f"{file}: the column name {name!r} stands {times} times in the header; {way_out}")
+    unnamed = [f"c{j}" for j, name in enumerate(first, start=1) if not name.strip()]
+    if unnamed and not (unnamed == [f"c{len(first)}"] and len(first) > 1):
+        notes.append(f"columns without a name are called by their position: {', '.join(unnamed[:5])}")
+    if n_numbers * 2 > len(names) and len(lines) > 1:
+        notes.append("the first line was taken for the header although it holds numbers; --no-header makes it a row")
+    return names
+
+
+def _cells(text: str, separator: str, width: int, header: bool, file: str) -> Sequence[Cells]:
+    """Cells column by column, by pyarrow where it is installed and by the csv module otherwise."""
+    try:
+        from dropstep.readers.arrow import split_cells
+    except ImportError:
+        return _split_cells(text, separator, width, header, file)
+    return split_cells(text, separator, width, header, file)
+
+
+def _split_cells(text: str, separator: str, width: int, header: bool, file: str) -> Sequence[Cells]:
+    rows = []
+    for row in _rows(text, separator, file):
+        rows.append(row)
+        if len(row) != width:
+            raise ragged(file, len(rows), len(row), width)
+    return [Texts(cells) for cells in zip(*rows[header:], strict=True)] or [Texts(())] * width
+
+
+def _rows(text: str, separator: str, file: str) -> Iterator[list[str]]:
+    """Rows that are not blank."""
+    try:
+        for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator):
+            if len(row) > 1 or (row and row[0].strip()):
+                yield row
+    except csv.Error as error:
+        raise ValueError(f"{file}: this is no table that can be read ({error})") from None
+
+
+def ragged(file: str, row: int, found: int, width: int) -> ValueError:
+    return ValueError(
+        f"{file}: row {row} has {found} cell{'' if found == 1 else 's'}, but the first row has {width}; "
+        "correct the file, or give its separator with --separator"
+    )

@@ -1,0 +1,297 @@
+"""The command line, through main(argv): requests, help, formats, progress and exit codes."""
+
+import gzip
+import inspect
+import io
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+import dropstep
+from commands import answer, run, write_wine
+from dropstep.cli import main, naming, progress
+from dropstep.cli.output import as_json
+from dropstep.cli.parser import build_parser, criterion_of
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def wine(folder) -> str:
+    write_wine("wine.csv")
+    return "wine.csv"
+
+
+def test_every_word_of_selector_has_an_option():
+    words = set(inspect.signature(dropstep.Selector).parameters) - {"cv", "n_jobs", "random_state"}
+    args = build_parser().parse_args(["select", "x.csv", "--target", "y"])
+    assert words <= vars(args).keys()
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("auto", "auto"),
+        ("bic", "bic"),
+        ("cp:sigma2=2", dropstep.MallowsCp(sigma2=2.0)),
+        ("cp:sigma2=2,per_sample", dropstep.MallowsCp(sigma2=2.0, per_sample=True)),
+        ("cp:per_sample=no", dropstep.MallowsCp()),
+        ("ebic:gamma=0.5,n_candidates=9", dropstep.EBIC(gamma=0.5, n_candidates=9)),
+    ],
+)
+def test_criteria_take_parameters(text, made):
+    assert criterion_of(text) == made
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("--criterion cpp", "there is no 'cpp'; there are auto, rss"),
+        ("--criterion cp:sigma=1", "cp takes sigma2, per_sample; got 'sigma'"),
+        ("--criterion cp:sigma2=x", "sigma2 must be a number; got 'x'"),
+        ("--criterion cp:per_sample=7", "per_sample must be true or false"),
+        ("--criterion cp:sigma2=-1", "sigma2 must be positive"),
+        ("--criterion bic:gamma=1", "bic takes no parameters"),
+        ("--criterion trace --model linear", "criterion 'trace' does not fit model 'linear'"),
+        ("--enter often", "it must be auto or a number; got 'often'"),
+        ("--enter nan", "it must be auto or a number; got 'nan'"),
+        ("--max-features 0", "it must be a whole number from 1; got '0'"),
+        ("--max-features many", "it must be a whole number from 1; got 'many'"),
+        ("--rounds -1", "it must be a whole number from 0"),
+        ("--target ''", "--target is empty"),
+        ("--separator ab", "it must be one character"),
+        ("--strategy best", "invalid choice: 'best'"),
+        ("--strat dropping", "unrecognized arguments"),
+        ("--exclude clas", "--exclude clas: there is no such column; did you mean 'class'?"),
+        ("--exclude 99", "--exclude 99: columns are numbered from 1 to 14"),
+        ("--exclude 9-3", "a range of columns"),
+        ("--exclude class", "--target names 'class', which another option names as well"),
+        ("--weights 1,2", "--weights 1,2: there is no such column"),
+        ("--weights 1-2", "--weights takes one column"),
+        ("--include class", "which is the target, or excluded, or no feature"),
+        ("--groups ash,hue --groups hue,proline", "--groups names 'hue' in more than one group"),
+        ("--strategy stepwise --enter 0.01 --leave 0.02", "choose leave <= enter"),
+        ("--include ash,hue --max-features 1", "more than --max-features"),
+    ],
+)
+def test_requests_that_cannot_be_met(wine, capsys, options, sentence):
+    code, out, err = run(capsys, f"select wine.csv --target class {options}")
+    assert (code, out) == (2, "")
+    assert sentence in err
+    assert err.count("\n") == 1
+
+
+def test_the_library_speaks_in_options(folder, capsys):
+    rng = np.random.default_rng(0)
+    np.savetxt("wide.csv", rng.normal(size=(10, 20)), delimiter=",")
+    err = run(capsys, "select wide.csv --no-header --target -1 --criterion cp")[2]
+    assert "give it as --criterion cp:sigma2=..., or use --criterion ebic" in err
+    assert "use --strategy dropping" in run(capsys, "select wide.csv --no-header --target 1 --strategy backward")[2]
+
+
+def test_columns_are_found_by_name_number_and_range():
+    names = ["a", "b,c", "2", "d-e", "f"]
+    find = naming.find_all
+    assert find("--x", ["a", "b,c"], names) == (0, 1)
+    assert find("--x", ['"b,c",f'], names) == (1, 4)
+    assert find("--x", ["2"], names) == (2,)  # a name before a number
+    assert find("--x", ["1,-1,3-4,1"], names) == (0, 4, 2, 3)
+    assert find("--x", ["d-e"], names) == (3,)
+    assert naming.option_list(["a b", "it's", "x,y"]) == """'a b,it'"'"'s,"x,y"'"""
+
+
+def test_control_characters_are_not_obeyed(folder, capsys):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=20)
+    rows = "\n".join(f"{a},{b}" for a, b in zip(x, 2 * x + 0.1 * rng.normal(size=20), strict=True))
+    Path("bell.csv").write_text(f"\x1b[2Jbell\a,y\n{rows}\n")
+    code, out, _ = run(capsys, "select bell.csv --target y")
+    assert code == 0
+    assert "\\x1b[2Jbell\\x07" in out
+    assert "\x1b" not in out
+
+
+# --- around the commands ---------------------------------------------------------------------------------------------
+
+
+def test_help_has_examples_that_work_as_they_stand(folder, capsys, monkeypatch):
+    helps = []
+    for words in ([], ["select", "--help"], ["compare", "--help"]):
+        assert main(words) == 0
+        helps.append(capsys.readouterr().out)
+    assert max(len(line) for text in helps for line in text.splitlines() if "sklearn" not in line) <= 80 + 20
+    make = re.search(r"^  (python -c .*?\"$)", helps[0], re.MULTILINE | re.DOTALL)[1]
+    subprocess.run(make.replace("python", shlex.quote(sys.executable), 1), shell=True, check=True)
+    examples = re.findall(r"^  ((?:gzip .*)?dropstep (?:select|compare) .*)$", "\n".join(helps), re.MULTILINE)
+    assert len(examples) == 12
+    for line in examples:
+        _, piped, last = line.rpartition("| dropstep ")
+        if piped:
+            stdin = io.TextIOWrapper(io.BytesIO(gzip.compress(Path("wine.csv").read_bytes())))
+            monkeypatch.setattr(sys, "stdin", stdin)
+        code, out, err = run(capsys, last.removeprefix("dropstep "))
+        assert (code, err) == (0, ""), line
+        assert out
+
+
+def test_version_and_unknown_commands(capsys):
+    assert run(capsys, "--version") == (0, f"dropstep {dropstep.__version__}\n", "")
+    code, _, err = run(capsys, "choose x.csv")
+    assert code == 2
+    assert err.count("\n") == 1
+    code, _, err = run(capsys, "select x.csv")
+    assert (code, err) == (
+        2,
+        "dropstep select: the following arguments are required: --target (see dropstep select --help)\n",
+    )
+
+
+def test_traceback_only_when_asked(folder, capsys):
+    assert "Traceback" not in run(capsys, "select none.csv --target y")[2]
+    err = run(capsys, "select none.csv --target y --traceback")[2]
+    assert "Traceback" in err
+    assert err.splitlines()[-1] == "dropstep: none.csv: there is no such file"
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "sentence"),
+    [
+        (KeyboardInterrupt(), 130, "dropstep: interrupted"),
+        (MemoryError(), 2, "there is not enough memory for this table"),
+        (OSError(28, "No space left on device"), 2, "No space left on device"),
+        (ImportError("to_frame needs pandas: pip install 'dropstep[frames]'"), 2, "pip install 'dropstep[frames]'"),
+        (np.linalg.LinAlgError("SVD did not converge"), 1, "this is a fault of dropstep (LinAlgError: SVD did"),
+        (ZeroDivisionError("by zero"), 1, "this is a fault of dropstep (ZeroDivisionError: by zero); --traceback"),
+    ],
+)
+def test_exit_codes(wine, capsys, monkeypatch, error, code, sentence):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr("dropstep.cli.select.select", fail)
+    assert main(["select", wine, "--target", "class", "--output", "few.csv"]) == code
+    assert sentence in capsys.readouterr().err
+    assert os.listdir() == ["wine.csv"]
+
+
+def test_a_reader_that_goes_away(wine):
+    shell = f"{shlex.quote(sys.executable)} -m dropstep select {wine} --target class | true; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert done.stdout.strip() in ("0", "141")  # 0 when everything fitted into the pipe before it closed
+
+
+def test_demo_is_the_demo(capsys, monkeypatch):
+    monkeypatch.setattr("dropstep.demo.main", lambda: print("the demo"))
+    assert run(capsys, "demo") == (0, "the demo\n", "")
+
+
+def test_paper_is_mounted(capsys):
+    code, out, _ = run(capsys, "paper --help")
+    assert code == 0
+    assert "table-1" in out
+
+
+def test_json_has_no_numbers_that_json_lacks():
+    text = as_json({"a": [float("inf"), float("nan"), 1.5], "b": (1, None)})
+    assert json.loads(text) == {"a": [None, None, 1.5], "b": [1, None]}
+
+
+COMMON = ["schema", "dropstep", "command", "file", "rows", "columns", "target"]
+SEARCH = [
+    "strategy",
+    "model",
+    "criterion",
+    "way",
+    "selected",
+    "score",
+    "start",
+    "stop",
+    "n_evaluations",
+    "steps",
+    "ranking",
+]
+KEYS = {
+    "select": [*COMMON, *SEARCH, "notes"],
+    "plan": [*COMMON, "strategy", "way", "first_scan", "most_evaluations", "table_bytes", "scatter_bytes", "notes"],
+    "compare": [*COMMON, "measure", "folds", "seed", "strategies", "notes"],
+}
+
+
+def keys_of(value) -> set[str]:
+    if isinstance(value, dict):
+        return {*value, *(key for item in value.values() for key in keys_of(item))}
+    return {key for item in value for key in keys_of(item)} if isinstance(value, list) else set()
+
+
+@pytest.mark.parametrize("document", KEYS)
+def test_json_is_stable_and_documented(wine, capsys, document):
+    """A change of these keys is a change of the version of the document, and of docs/json.md."""
+    line = {"plan": "select wine.csv --dry-run", "compare": "compare wine.csv --strategies dropping"}
+    told = answer(capsys, f"{line.get(document, 'select wine.csv')} --target class")
+    assert told["schema"] == f"dropstep.{document}/1"
+    assert list(told) == KEYS[document]
+    page = (Path(__file__).parents[1] / "docs" / "json.md").read_text(encoding="utf-8")
+    words = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", page))))
+    data = {**told, "ranking": {}, "target": {"names": [], "classes": None}}
+    if document == "compare":
+        data["strategies"] = [{**row, "errors": list(row["errors"].values())} for row in told["strategies"]]
+    assert keys_of(data) <= words
+    if document != "compare":
+        assert told == answer(capsys, f"{line.get(document, 'select wine.csv')} --target class")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_for_terminals_only(monkeypatch, capsys):
+    times = iter(range(100))
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    with progress.Progress(clock=lambda: float(next(times))) as line:
+        line.say("reading x.csv")
+        line.say("forward: 1 selected", 1, 4)
+        line.restart()
+        line.say("forward: 2 selected", 2, 4, bound=True)
+    shown = screen.getvalue().split("\r\x1b[K")
+    assert shown[1:] == [
+        "reading x.csv, 1 s",
+        "forward: 1 selected, 2 s, about 6 s left",
+        "forward: 2 selected, 1 s, at most 1 s left",
+        "",
+    ]
+    for words, stream in ({"quiet": True}, Terminal()), ({}, io.StringIO()):
+        monkeypatch.setattr(sys, "stderr", stream)
+        with progress.Progress(**words) as line:
+            line.say("reading")
+        assert stream.getvalue() == ""
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.4, "0 s"), (59, "59 s"), (61, "1 min 01 s"), (3700, "1 h 01 min")])
+def test_durations_read_at_a_glance(seconds, text):
+    assert progress.duration(seconds) == text
+
+
+def test_iris_from_pandas_with_its_index(folder, capsys):
+    frame = load_iris(as_frame=True).frame
+    frame["target"] = load_iris().target_names[frame["target"]]
+    frame.to_csv("iris.csv")
+    code, out, err = run(capsys, "select iris.csv --target target")
+    assert code == 0
+    assert "columns without a name are called by their position: c1" in err
+    assert "looks like an id: 'c1'" in err
+    assert "petal length" in out
