@@ -563,7 +563,7 @@ def test_names_need_names() -> None:
 @pytest.mark.parametrize(
     "features",
     ["bmi", 1, ["bmi"], [1], ("bmi",), {"bmi"}, np.array([1]), np.array(["bmi"]), pd.Index(["bmi"]), range(1, 2)],
-    ids=repr,
+    ids=["name", "index", "names", "indices", "tuple", "set", "array", "text array", "pandas", "range"],
 )
 def test_features_that_are_read_alike(features: Any) -> None:
     assert select(FRAME, Y, include=features).selected[0] == 1
@@ -621,7 +621,7 @@ def test_groups_that_are_refused(groups: Any, said: list[str]) -> None:
         np.array([[0, 1], [2, 3]]),
         {"body": ["age", "bmi"], "drug": np.array([2, 3]), "place": "east"},
     ],
-    ids=range(9),
+    ids=["text", "numbers", "array", "Series", "names", "tuples and sets", "indices", "matrix", "dict"],
 )
 def test_groups_that_are_read_alike(groups: Any) -> None:
     path = select(FRAME, Y, groups=[[0, 1], [2, 3], [4]])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +21,7 @@ Features = NDArray[np.intp]
 
 SMALL = 2**18  # numbers in X up to which a centred copy is cheaper than centring on the fly
 BLOCK = 2**18  # numbers in a block that is copied at a time
+WIDTH = 2500  # columns that are multiplied at a time in float32, which is faster than all of them
 CANCELS = 1e4  # part of a sum of squares that is the mean's, above which the difference is made again about the mean
 FLAT = 100.0  # |mean| / sd up to which a float32 product keeps about five digits
 LARGE = 1e12  # sd up to which, and down to its inverse, squares and their sums are float32 numbers
@@ -70,13 +71,7 @@ class Columns:
         """R' X~ for vectors R that are centred within classes: one pass over X."""
         if self.root is not None and self.means is not None:
             R = R * self.root[:, None]
-        if self.in_double:
-            return np.concatenate([R.T @ block.astype(np.float64) for block in self._blocks()], axis=1)
-        return np.asarray(R.astype(self.X.dtype, copy=False).T @ self.X, dtype=np.float64)
-
-    def _blocks(self) -> Iterator[NDArray[Any]]:
-        step = max(1, BLOCK // len(self.X))
-        return (self.X[:, start : start + step] for start in range(0, self.X.shape[1], step))
+        return _multiplied(R.T, self.X, in_double=self.in_double)
 
     def take(self, features: Features) -> Columns:
         """A copy of a few columns, side by side."""
@@ -95,6 +90,19 @@ class Sums:
     targets: Floats | None
 
 
+def _multiplied(vectors: Floats, X: NDArray[Any], *, in_double: bool = False) -> Floats:
+    """vectors X in float64; the products themselves are made in the precision of X, unless asked for in double."""
+    if X.dtype == np.float64:
+        return np.asarray(vectors @ X)
+    dtype = np.float64 if in_double else np.float32
+    step = max(1, BLOCK // len(X)) if in_double else WIDTH
+    vectors, made = np.ascontiguousarray(vectors, dtype=dtype), np.empty((len(vectors), X.shape[1]))
+    for start in range(0, X.shape[1], step):
+        block = X[:, start : start + step]
+        made[:, start : start + step] = vectors @ block.astype(dtype, copy=False)
+    return made
+
+
 def columns_of(table: Table, target: Target, weights: Floats | None) -> tuple[Columns, Sums]:
     """Columns of a table, and their sums."""
     X = table.values
@@ -105,10 +113,9 @@ def columns_of(table: Table, target: Target, weights: Floats | None) -> tuple[Co
         if X.size <= SMALL:
             return _small(table, codes, root, counts, member, y)
         if y is None:
-            sums, cross = np.asarray(member.astype(X.dtype) @ X, dtype=np.float64), None
+            sums, cross = _multiplied(member, X), None
         else:
-            both = np.concatenate([member, y.T if root is None else (y * root[:, None]).T])
-            made = np.asarray(both.astype(X.dtype) @ X, dtype=np.float64)
+            made = _multiplied(np.concatenate([member, y.T if root is None else (y * root[:, None]).T]), X)
             sums, cross = made[:1], made[1:].T
         means = sums / counts[:, None]
         refuse_missing(table, means)

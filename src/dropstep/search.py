@@ -59,7 +59,6 @@ class Search:
         self._in_pool = np.ones(units.n, dtype=bool)
         self._in_pool[[*include, *exclude]] = False
         self._n_pool = units.n - len(include) - len(exclude)
-        self._n_excluded = len(exclude)
         self._all = np.arange(units.n)
         self._known: Moves | None = None
         self._unknown: Indices | None = None  # units recalled since the known moves were made
