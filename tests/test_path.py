@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 
 import numpy as np
@@ -204,6 +204,21 @@ def test_swaps_come_in_pairs_and_improve() -> None:
     assert set(path.selected) == {1, 2}
 
 
+@pytest.mark.parametrize("way", ["moments", "columns"])
+@pytest.mark.parametrize("strategy", ["swap", "floating", "stepwise"])
+def test_searches_end_where_rounding_is_all_that_is_left(strategy: str, way: str) -> None:
+    """Rows that are repeated look like more evidence than they are: fits become exact, and scores rounding."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = np.repeat(rng.normal(size=(16, 24)), 2, axis=0)
+        numbers = np.repeat(rng.normal(size=(16, 3)), 2, axis=0)
+        labels, groups = np.repeat(np.arange(16) % 3, 2), rng.integers(0, 12, size=24).tolist()
+        for y, words in ((numbers, {"criterion": "bic"}), (labels, {"criterion": "wilks", "groups": groups})):
+            made = count()
+            path = select(X, y, strategy=strategy, way=way, callback=lambda _, made=made: next(made) > 500, **words)
+            assert path.stop is not Stop.CALLBACK
+
+
 def test_forced_and_forbidden_features() -> None:
     X, y = regression()
     for strategy in STRATEGIES:
@@ -279,10 +294,10 @@ def test_a_callback_sees_every_step_and_may_stop(strategy: str) -> None:
     whole = select(X, y, strategy=strategy, callback=seen.append)
     assert tuple(seen) == whole.steps
     assert whole == select(X, y, strategy=strategy)
-    for count in range(1, len(whole.steps) + 1):
+    for many in range(1, len(whole.steps) + 1):
         seen = []
-        path = select(X, y, strategy=strategy, callback=lambda step: seen.append(step) or len(seen) >= count)  # noqa: B023
-        assert path.steps == whole.steps[:count]
+        path = select(X, y, strategy=strategy, callback=lambda step: seen.append(step) or len(seen) >= many)  # noqa: B023
+        assert path.steps == whole.steps[:many]
         assert path.stop is Stop.CALLBACK
         assert path.score == path.steps[-1].score
         assert len(path.selected) == path.sizes()[-1]

@@ -120,6 +120,7 @@ def columns_of(table: Table, target: Target, weights: Floats | None) -> tuple[Co
         means = sums / counts[:, None]
         refuse_missing(table, means)
         diagonal = _scatter(X, means, codes, weights, counts)
+        refuse_missing(table, diagonal[None, :])
     columns = Columns(X, means, codes, root, X.dtype == np.float32 and _beyond_float32(means, diagonal, counts))
     if columns.in_double and y is not None:
         cross = columns.products(y).T
@@ -169,6 +170,7 @@ def _small(
     if root is not None:
         centred *= root[:, None]
     diagonal = np.einsum("ij,ij->j", centred, centred)
+    refuse_missing(table, diagonal[None, :])
     cross = None if y is None else centred.T @ y
     return Columns(centred, None, codes, root), Sums(counts, means, diagonal, cross, y)
 

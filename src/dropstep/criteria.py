@@ -7,7 +7,8 @@ way is better, and its formula. The gains of all possible moves follow from that
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -64,7 +65,7 @@ class Criterion:
         """By how much each addition would improve the score; 0 for units that bring no independent feature."""
         problem = explained.problem
         then = self.score(self.after(explained, change, problem.sign), size + change.rank, problem)
-        return np.where(change.free, self.better * (then - self.value(explained, size)), 0.0)
+        return np.where(change.free, self.better * _minus(then, self.value(explained, size)), 0.0)
 
     def gain(self, explained: Explained, change: Change, at: int, size: float) -> float:
         """The gain of one addition."""
@@ -82,7 +83,12 @@ class Criterion:
         """By how much each removal would worsen the score."""
         problem = explained.problem
         then = self.score(self.after(explained, change, -problem.sign), size - change.rank, problem)
-        return np.asarray(self.better * (self.value(explained, size) - then))
+        return np.asarray(-self.better * _minus(then, self.value(explained, size)))
+
+
+def _minus(then: Any, now: float) -> Any:
+    """The difference of scores; none between two that are infinite."""
+    return then - now if math.isfinite(now) else np.where(np.isinf(then), 0.0, -now)
 
 
 class OfTrace(Criterion):
@@ -112,7 +118,7 @@ class OfDeterminant(Criterion):
 
     def after_power(self, explained: Explained, power: float) -> float:
         ratio = 1 + explained.problem.sign * power / explained.positive[0, 0]
-        return explained.logdet + (math.log(ratio) if ratio > 0 else -math.inf)
+        return explained.logdet + math.log(max(ratio, explained.least_ratio))
 
     def order(self, explained: Explained, change: Change, size: float) -> Floats:
         return change.power if len(explained.M) == 1 else explained.inner(change)
@@ -156,7 +162,8 @@ class AdjustedR2(OfTrace):
     name, kind, better = "adj_r2", "linear", 1
 
     def score(self, rss: Any, size: Any, problem: Problem) -> Any:
-        return 1 - (rss / (problem.df - size)) / (np.trace(problem.base) / problem.df)
+        room = np.maximum(problem.df - size, 1e-9)  # what leaves no degree of freedom is not free to enter
+        return 1 - (rss / room) / (np.trace(problem.base) / problem.df)
 
 
 @dataclass(frozen=True)
@@ -174,7 +181,7 @@ class MallowsCp(OfTrace):
 
     sigma2: float | None = None
     per_sample: bool = False
-    covariance: tuple[tuple[float, ...], ...] | None = None  # filled in from the problem
+    covariance: Floats | None = field(default=None, init=False, repr=False, compare=False)  # taken from the problem
 
     def __post_init__(self) -> None:
         if self.sigma2 is not None and not self.sigma2 > 0:
@@ -185,7 +192,9 @@ class MallowsCp(OfTrace):
             sigma = self.sigma2 * np.eye(problem.n_targets)
         else:
             sigma = _full_covariance(problem, candidates)
-        return replace(self, covariance=tuple(tuple(float(x) for x in row) for row in sigma))
+        resolved = copy(self)
+        object.__setattr__(resolved, "covariance", sigma)
+        return resolved
 
     def of(self, explained: Explained) -> float:
         if self.per_sample:
@@ -221,7 +230,8 @@ class MallowsCp(OfTrace):
 
     @property
     def _sigma(self) -> Floats:
-        return np.array(self.covariance)
+        assert self.covariance is not None
+        return self.covariance
 
 
 def _full_covariance(problem: Problem, candidates: NDArray[np.intp]) -> Floats:

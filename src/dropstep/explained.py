@@ -122,6 +122,14 @@ class Explained:
             return self.M
         return np.asarray(self.M + np.diag((exact - self.left) * np.diagonal(self.problem.base)))
 
+    @cached_property
+    def least_ratio(self) -> float:
+        """Part of det(M) that a move can leave, so that no more than an exact fit is gained."""
+        if self.problem.sign > 0:
+            return float(np.finfo(np.float64).eps)
+        exact = max(self.problem.exact_fit, float(np.finfo(np.float64).eps))
+        return min(1.0, exact / max(self.left, exact))
+
     def plus(self, Z: Floats, sign: int) -> Explained:
         """What is explained with directions more (+1) or less (-1), along which the targets have coordinates Z."""
         return Explained(self.M + sign * self.problem.sign * Z.T @ Z, self.problem)
@@ -130,14 +138,11 @@ class Explained:
         """log det(M + sign v v') - log det(M), for each unit: log det(I + sign v' inv(M) v)."""
         if isinstance(change, SingleChange):
             inner = self.inner(change)
-            if sign > 0:
-                return np.log1p(inner)
-            with np.errstate(divide="ignore"):
-                return np.log1p(np.maximum(-inner, -1.0))
+            return np.log1p(inner) if sign > 0 else np.log1p(np.maximum(-inner, self.least_ratio - 1))
         half = self._half(change)
         inner = np.eye(half.shape[1]) + sign * np.einsum("umt,ult->uml", half, half)
         signs, logs = np.linalg.slogdet(inner)
-        return np.where(signs > 0, logs, -np.inf)
+        return np.maximum(np.where(signs > 0, logs, -np.inf), math.log(self.least_ratio))
 
     def inner(self, change: Change) -> Floats:
         """v' inv(M) v of moves of one feature each."""

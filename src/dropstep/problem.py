@@ -135,6 +135,7 @@ def problem_of(table: Table, target: Target, weights: Floats | None, way: Way) -
     if way == "moments":
         moments = of_rows(table.values, target, weights, table.names)
         refuse_missing(table, moments.means[:, : moments.n_features])
+        refuse_missing(table, np.diagonal(moments.scatter)[None, : moments.n_features])
         return from_moments(moments, table)
     columns, sums = columns_of(table, target, weights)
     if isinstance(target, Classes):

@@ -19,6 +19,7 @@ Features = NDArray[np.intp]
 Likely = Callable[[int], list[int]]
 
 MORE = 4  # directions for which room is made at a time
+APART = 1e-6  # part of its scatter that a feature must have between classes, for classes to be apart by it
 KEPT = 1e-3  # part of the scatter that must be left since products were fetched, for them to have their digits
 
 
@@ -118,6 +119,16 @@ class Projection:
             return np.asarray(h / np.sqrt(h @ h))[None, :]
         H, rank, _ = self._without(features)
         return H[:, rank:].T
+
+    def separating(self) -> list[int]:
+        """Features in the span of the selected within classes, but not between them: together they separate classes."""
+        if self.problem.sign < 0:
+            return []
+        between = np.einsum("ij,ij->i", self.cross, self.cross)
+        own = self.problem.diagonal + np.einsum("ij,ij->i", self.problem.cross, self.problem.cross)
+        found = (self.left <= self._least) & (self.problem.diagonal > 0) & (between > APART * own)
+        found[self.selected] = False
+        return [int(j) for j in np.flatnonzero(found)]
 
     # --- moves -------------------------------------------------------------------------------------------------------
 

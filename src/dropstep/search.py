@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.criteria import Criterion
+from dropstep.criteria import Criterion, OfTrace
 from dropstep.path import Action, Phase, Step, Stop
 from dropstep.problem import Problem
 from dropstep.projection import Projection
@@ -22,6 +22,7 @@ from dropstep.units import Units
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+SEPARATED = 1e13  # trace at which classes are apart as far as a float64 can tell
 TIE = 1e-9  # gains closer than this part of the largest are equal, and the lowest index wins
 
 
@@ -63,7 +64,7 @@ class Search:
         self._known: Moves | None = None
         self._unknown: Indices | None = None  # units recalled since the known moves were made
         self._hopes = np.zeros(units.n)  # order of the gains of dropped units, when they were last looked at
-        self._added_to: set[frozenset[int]] = set()
+        self._left_behind: set[frozenset[int]] = set()
 
     # --- questions ---------------------------------------------------------------------------------------------------
 
@@ -83,8 +84,13 @@ class Search:
 
     @property
     def exact(self) -> bool:
-        """Whether a regression leaves nothing but rounding."""
-        return self.problem.sign < 0 and self.projection.explained.left <= self.problem.exact_fit
+        """Whether nothing but rounding is left to explain; by a sum over targets, of all, and else of any mixture."""
+        explained, problem = self.projection.explained, self.problem
+        if problem.sign > 0:
+            return explained.trace >= SEPARATED
+        whole = isinstance(self.criterion, OfTrace) and not self.rules.test
+        left = explained.trace / np.trace(problem.base) if whole else explained.left
+        return bool(left <= problem.exact_fit)
 
     def additions(self) -> Moves:
         """Candidates (and perhaps selected units, which are not free) and their gains, computed once a selection."""
@@ -128,9 +134,7 @@ class Search:
             return None
         if not self.rules.enter.one_worth(moves, at, self.problem):
             self.stop = Stop.ENTER
-        elif self.rules.test and self._came_back():
-            self.stop = Stop.CYCLE
-        else:
+        elif not self.came_back():
             return Move(int(moves.units[at]), moves.gain(at))
         return None
 
@@ -144,12 +148,17 @@ class Search:
             return int((order >= best * (1 - TIE)).argmax())
         return int(moves.free.argmax()) if moves.free.any() else None
 
-    def _came_back(self) -> bool:
-        """A test is not a score: a selection that is to grow a second time would do so for ever."""
+    def came_back(self) -> bool:
+        """Whether the search is to move on from this selection for the second time, and would for ever.
+
+        A test is not a score, and scores that differ by rounding go up and down: both can lead round in circles.
+        """
         selection = frozenset(self.selected)
-        came_back = selection in self._added_to
-        self._added_to.add(selection)
-        return came_back
+        if selection in self._left_behind:
+            self.stop = Stop.CYCLE
+            return True
+        self._left_behind.add(selection)
+        return False
 
     def _no_room(self) -> Stop | None:
         if self.exact:
@@ -357,17 +366,10 @@ def exceeds(a: float, b: float) -> bool:
 
 def _first_best(gains: Floats, free: NDArray[np.bool_] | None) -> int | None:
     """The first of the largest among the free; gains that differ by rounding only are equal."""
-    if not len(gains):
-        return None
-    largest, least = float(gains.max()), float(gains.min())
     if free is not None:
         gains = np.where(free, gains, -np.inf)
-    best = float(gains.max())
-    if best == -np.inf:
-        return None
+    best = float(gains.max(initial=-np.inf))
     if not np.isfinite(best):
-        return int(np.argmax(gains))
-    if not (np.isfinite(largest) and np.isfinite(least)):
-        finite = np.abs(gains[np.isfinite(gains)])
-        largest = least = float(finite.max())
-    return int(np.argmax(gains >= best - TIE * max(abs(largest), abs(least))))
+        return int(np.argmax(gains)) if best > 0 else None
+    scale = float(np.abs(gains[np.isfinite(gains)]).max())
+    return int(np.argmax(gains >= best - TIE * scale))

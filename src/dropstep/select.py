@@ -26,6 +26,7 @@ from dropstep.units import Units
 
 Callback = Callable[[Step], bool | None]
 
+WAYS = ("auto", "moments", "columns")
 DEFAULTS: dict[str, Any] = {
     "strategy": "dropping", "criterion": "auto", "enter": "auto", "leave": "auto", "drop": None,
     "max_features": None, "rounds": 1, "include": None, "exclude": None, "groups": None,
@@ -93,6 +94,10 @@ def select(
         "strategy": strategy, "criterion": criterion, "enter": enter, "leave": leave, "drop": drop,
         "max_features": max_features, "rounds": rounds, "include": include, "exclude": exclude, "groups": groups,
     }  # fmt: skip
+    if way not in WAYS:
+        raise ValueError(f"way must be one of {', '.join(map(repr, WAYS))}; got {way!r}")
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be a function of a step; got {callback!r}")
     run = partial(_run, words=words, callback=callback, equivalents=equivalents)
     if isinstance(X, Moments):
         if y is not None or sample_weight is not None:
@@ -176,9 +181,10 @@ def _search(problem: Problem, choice: Choice, words: dict[str, Any]) -> Search:
 
 
 def _check_strategy(strategy: str, rounds: Any, problem: Problem, candidates: NDArray[np.intp]) -> None:
-    if strategy not in STRATEGIES:
+    if not isinstance(strategy, str) or strategy not in STRATEGIES:
         raise ValueError(f"unknown strategy {strategy!r}; there are {', '.join(STRATEGIES)}")
-    if not isinstance(rounds, int | float) or not rounds >= 0 or (rounds != math.inf and rounds != int(rounds)):
+    whole = isinstance(rounds, Integral) and not isinstance(rounds, bool)
+    if not (whole or rounds == math.inf or (isinstance(rounds, float) and rounds.is_integer())) or rounds < 0:
         raise ValueError(f"rounds must be a whole number from 0, or math.inf; got {rounds!r}")
     if strategy == "backward" and len(candidates) > problem.most:
         raise ValueError(
@@ -236,6 +242,11 @@ def _doubts(search: Search, names: tuple[str, ...] | None) -> Iterator[str]:
             f"{_listed(problem, names, doubtful)}: so close to a combination of the selected features that "
             f"{problem.digits} cannot measure the gain; taken for a combination, so the set may lack a feature that "
             "would matter"
+        )
+    if together := projection.separating():
+        yield (
+            f"{_listed(problem, names, together)}: with the selected features, separates the classes perfectly, and "
+            "makes every criterion infinite; left out of the search"
         )
     left = projection.explained.left
     if problem.sign < 0 and problem.way == "moments" and left < 1e-8:

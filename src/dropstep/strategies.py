@@ -96,7 +96,7 @@ def floating(search: Search) -> Steps:
 def swap(search: Search) -> Steps:
     """Forward to the end, then exchange a selected feature for a candidate while that improves the score."""
     yield from forward(search)
-    while exchange := search.best_exchange():
+    while (exchange := search.best_exchange()) and not search.came_back():
         removal, addition = exchange
         yield search.remove(removal, "swap")
         yield search.add(addition, "swap")
