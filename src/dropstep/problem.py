@@ -19,6 +19,7 @@ Floats = NDArray[np.float64]
 Way = Literal["moments", "columns"]
 
 ROUNDED = 1e-9  # a sum of weights may be off by rounding
+TINY = 2**14  # numbers in a table that costs nothing either way
 CONSTANT = 1e-12  # a column with sd below this part of its mean is constant up to rounding
 
 
@@ -124,7 +125,7 @@ def cheaper_way(n: int, p: int, max_features: int | None = None) -> Way:
     passes for the sums, and three for every 24 features that are added. How many will be added is not known before:
     `max_features`, or 48. A small table is cheap either way, and from columns its numbers have more digits.
     """
-    if n * p <= SMALL or p > n / 8:
+    if n * p <= TINY or p > n / 8:
         return "columns"
     added = min(p, 48 if max_features is None else max_features)
     return "moments" if 1 + p / 24 <= 3 + 3 * -(-added // 24) else "columns"
