@@ -19,7 +19,7 @@ RESULTS = data.ROOT / "benchmarks" / "results"
 def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     names = [*(workload.name for workload in WORKLOADS), "growth", *bars.BARS]
-    parser.add_argument("--quick", action="store_true", help="smaller workloads, fewer runs, no bars: two minutes")
+    parser.add_argument("--quick", action="store_true", help="smaller workloads, fewer runs, no bars")
     parser.add_argument("--bars", action="store_true", help="the bars alone: what is promised, met or not met")
     parser.add_argument(
         "--only", nargs="+", metavar="NAME", default=[], help=f"some of: {', '.join(dict.fromkeys(names))}"

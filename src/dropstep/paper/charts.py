@@ -118,7 +118,7 @@ def _dot(dot: Dot, series: Series, y: float, left: float, right: float, axis: Ax
 
 def _diamond(x: float, y: float) -> str:
     path = f"M{x - 5.5:.1f} {y}L{x:.1f} {y - 5.5}L{x + 5.5:.1f} {y}L{x:.1f} {y + 5.5}Z"
-    return f'<path d="{path}" fill="var(--ground)" stroke="var(--paper)" stroke-width="1.8"/>'
+    return f'<path d="{path}" fill="none" stroke="var(--paper)" stroke-width="1.8"/>'
 
 
 def _legend(series: dict[str, Series], left: float) -> str:

@@ -40,7 +40,6 @@ caption,td.left:nth-child(2){white-space:nowrap}.summary td.left{white-space:nor
 .summary table{width:100%}.summary tr:last-child td{border-bottom:0}
 figure{margin:1.4rem 0}figure svg{width:100%;max-width:54rem;height:auto;border:1px solid var(--line);border-radius:8px;
 display:block}
-figcaption{color:var(--soft);font-size:.85rem;margin-top:.4rem}
 @media print{nav{display:none}h2{break-after:avoid}table,figure{break-inside:avoid}}
 """
 
@@ -85,7 +84,7 @@ def _block(block: Block) -> str:
     if isinstance(block, Items):
         return "<ul>" + "".join(f"<li>{_inline(item)}</li>" for item in block.items) + "</ul>"
     if isinstance(block, Chart):
-        return f"<figure>{block.svg}<figcaption>{_inline(block.caption)}</figcaption></figure>"
+        return f'<figure aria-label="{escape(block.caption)}">{block.svg}</figure>'
     return _table(block)
 
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -82,26 +82,35 @@ def source_digest() -> str:
     return digest.hexdigest()[:16]
 
 
+@dataclass(frozen=True)
+class Finished:
+    """What a part gave: its records, the processor seconds they took, and the seconds that passed for it in a run."""
+
+    records: Records
+    worked: float
+    passed: float
+
+
 class Store:
     """Finished parts in a folder, one JSON file each."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def load(self, part: Part) -> tuple[Records, float] | None:
-        """Records of a part and the processor seconds they took, if it was finished by this very code."""
+    def load(self, part: Part) -> Finished | None:
+        """A part, if it was finished by this very code."""
         try:
             kept = json.loads(self._file(part).read_text(encoding="utf-8"))
             if kept["source"] == source_digest() and kept["part"] == part.name:
-                return kept["records"], kept["seconds"]
+                return Finished(kept["records"], kept["worked"], kept["passed"])
         except (OSError, ValueError, KeyError, TypeError):
             pass  # not there, cut short, or something else: the part is made anew
         return None
 
-    def save(self, part: Part, records: Records, seconds: float) -> None:
+    def save(self, part: Part, done: Finished) -> None:
         """Keep a part; a file is either whole or not there."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        kept = {"part": part.name, "source": source_digest(), "seconds": seconds, "records": records}
+        kept = {"part": part.name, "source": source_digest(), **asdict(done)}
         half = self._file(part).with_suffix(".half")
         half.write_text(json.dumps(kept), encoding="utf-8")
         half.replace(self._file(part))

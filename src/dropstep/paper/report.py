@@ -69,10 +69,9 @@ def _made(settings: Settings, effort: Effort) -> Section:
 
 
 def _run_time(effort: Effort) -> str:
-    made = f"{_minutes(effort.work)} of processor time in {effort.made + effort.found} parts"
-    if effort.found:
-        return f"{made}, {effort.found} of them finished by an earlier run"
-    return f"{_minutes(effort.passed)} ({made})"
+    earlier = f", {effort.found:,} of them by an earlier run" if effort.found else ""
+    worked = f"{_minutes(effort.worked)} of processor time in {effort.parts:,} parts{earlier}"
+    return f"{_minutes(effort.passed)} ({worked})"
 
 
 def _minutes(seconds: float) -> str:

@@ -12,18 +12,18 @@ from typing import TextIO
 from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_limits
 
-from dropstep.paper.parts import Cell, Part, Records, Results, Store
+from dropstep.paper.parts import Cell, Finished, Part, Records, Results, Store
 
 Done = tuple[Part, Records, float]
 
 
 @dataclass(frozen=True)
 class Effort:
-    """What a run took: parts made, parts found finished, processor seconds of all of them, seconds that passed."""
+    """What all parts took, and how many of them an earlier run had finished."""
 
-    made: int
+    parts: int
     found: int
-    work: float
+    worked: float
     passed: float
     jobs: int
 
@@ -63,21 +63,22 @@ def run_cells(
     kept = {} if fresh else {part.name: one for part in parts if (one := store.load(part)) is not None}
     # Long trials come in small blocks; they go first, so that no process is left alone with one at the end.
     todo = sorted((part for part in parts if part.name not in kept), key=lambda part: part.cell.block)
-    work, found, start = sum(seconds for _, seconds in kept.values()), len(kept), time.perf_counter()
-    progress = Progress(len(todo), stream)
+    found, progress, last = len(kept), Progress(len(todo), stream), time.perf_counter()
     try:
-        for part, records, seconds in _made(todo, jobs):
-            store.save(part, records, seconds)
-            kept[part.name] = records, seconds
-            work += seconds
+        for part, records, worked in _made(todo, jobs):
+            now = time.perf_counter()
+            kept[part.name], last = Finished(records, worked, now - last), now
+            store.save(part, kept[part.name])
             progress.add(part)
     except KeyboardInterrupt:
         raise Stopped(
             f"stopped; {len(kept)} of {len(parts)} parts are finished and kept in {store.folder}, and the same command "
             "goes on from there"
         ) from None
-    records_of = {cell.key: [r for part in cell.parts(seed) for r in kept[part.name][0]] for cell in cells}
-    return Results(records_of), Effort(len(todo), found, work, time.perf_counter() - start, jobs)
+    records_of = {cell.key: [r for part in cell.parts(seed) for r in kept[part.name].records] for cell in cells}
+    took = [kept[part.name] for part in parts]
+    worked, passed = sum(done.worked for done in took), sum(done.passed for done in took)
+    return Results(records_of), Effort(len(parts), found, worked, passed, jobs)
 
 
 def _made(parts: list[Part], jobs: int) -> Iterator[Done]:

@@ -167,10 +167,14 @@ def _said(dataset: Dataset, found: Found, alphas: dict[str, list[float]]) -> str
             trace = records[0]["dropping"]["score"]
             said.append(f"On UCI's training rows {_counts(counts[0])} features, trace {trace:.4f}: {verdict}.")
         else:
-            where = dict.fromkeys(located_in(records, dataset, procedure)[0] for procedure in PROCEDURES)
+            where = dict.fromkeys(
+                f"{TABLE_5[name][procedure].features:g} is {located_in(records, dataset, procedure)[0]}"
+                for procedure in PROCEDURES
+            )
+            at_once = sum(one == printed for one in counts)
             said.append(
-                f"Over {len(counts)} random splits by {split.way} the paper's {_counts(printed)} are "
-                f"{' and '.join(where)}; all three at once in {sum(one == printed for one in counts)}."
+                f"Over {len(counts)} random splits by {split.way} the paper's {'; its '.join(where)}. All three of its "
+                f"numbers ({_counts(printed)}) at once: {at_once} of {len(counts)} splits."
             )
             runaway = sum(max(one) > RUNAWAY for one in counts)
             if runaway:
