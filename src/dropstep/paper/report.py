@@ -36,9 +36,10 @@ def page_of(names: Iterable[str], results: Results, settings: Settings, effort: 
     sections.append(_made(settings, effort))
     lead: list[Block] = [
         Text(
-            f"The experiments of {PAPER}, run anew with dropstep, each number beside the paper's own. Nothing was "
-            "tuned until it fitted: where the paper leaves a choice open, the choice is stated, and where the result "
-            "depends on it, that is shown."
+            f"The experiments of {PAPER}, run anew with dropstep, each number beside the paper's own. Where "
+            "the paper leaves a choice open, ours is stated, and how the result moves with it is shown. Choices that "
+            "were found by looking for the paper's numbers are named as such: they show what is possible, not what was "
+            "done."
         ),
         Text(LEGEND),
     ]
