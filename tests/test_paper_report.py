@@ -226,7 +226,7 @@ def test_text_is_escaped_and_marked_up() -> None:
     text = html(Page("A < B", [Text("**bold** *it* [link](https://example.org)")], [Section("s", "S", [table])]))
     assert "<title>A &lt; B</title>" in text
     assert '<b>bold</b> <i>it</i> <a href="https://example.org">link</a>' in text
-    assert '<td class="left">&lt;b&gt;</td><td>1<span class="far"> ≠</span></td>' in text
+    assert '<td class="left">&lt;b&gt;</td><td>1<span class="far">\u00a0≠</span></td>' in text
     assert '<code>c</code></td><td class="paper">2</td>' in text
 
 

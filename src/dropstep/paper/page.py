@@ -11,7 +11,7 @@ from typing import Literal
 
 Mark = Literal["", "same", "near", "far", "paper"]
 
-SIGNS: dict[Mark, str] = {"": "", "same": " ✓", "near": " ≈", "far": " ≠", "paper": ""}
+SIGNS: dict[Mark, str] = {"": "", "same": "\u00a0✓", "near": "\u00a0≈", "far": "\u00a0≠", "paper": ""}
 LEGEND = "✓ equals the paper at the paper's digits, ≈ close (how close is said at each table), ≠ differs."
 
 

@@ -74,8 +74,8 @@ def section(results: Results, settings: Settings) -> Section:
         Text(
             f"**Components.** 200 components of Parkinson explain {share(middle, 2)} of the variance of the training "
             f"half at the median ({share(explained.min(), 2)} to {share(explained.max(), 2)} over splits); the paper "
-            f"says {share(EXPLAINED, 2)}. Of all 756 rows they explain {share(whole, 2)}: the paper, too, fitted its "
-            "components on a training half, as it should."
+            f"says {share(EXPLAINED, 2)}. Of all 756 rows they explain {share(whole, 2)}, so the paper's "
+            "number is that of a training half."
         ),
         Text("What the paper reads off its figure, and what comes out here:"),
         Table(
