@@ -27,6 +27,13 @@ class RandomTable:
         return len(self.X) if self.weights is None else int((self.weights > 0).sum())
 
     @property
+    def rounding(self) -> float:
+        """What a score may be off by: columns whose means are many standard deviations hold fewer digits."""
+        sd = self.X.std(axis=0)
+        shift = np.abs(self.X.mean(axis=0)) / np.where(sd > 1e-9 * np.abs(self.X.mean(axis=0)), sd, np.inf)
+        return float(1e-11 + 1e-15 * shift.max())
+
+    @property
     def n_targets(self) -> int:
         return 1 if self.y.ndim == 1 else self.y.shape[1]
 

@@ -45,10 +45,9 @@ def fitting(table: RandomTable, criterion: str) -> bool:
     return criterion != "cp" or (table.X.shape[1] + 3 < len(table.X) and table.weights is None)
 
 
-def close(fast: float, slow: float, scale: float) -> bool:
-    """Equal to 1e-7 relative; a difference of scores has no more digits than they, and columns with means of a million
-    standard deviations leave them ten."""
-    return fast == slow or abs(fast - slow) <= 1e-7 * abs(slow) + 1e-9 * abs(scale)
+def close(fast: float, slow: float, rounding: float) -> bool:
+    """Equal to 1e-7 relative; a difference of scores has no more digits than they."""
+    return fast == slow or abs(fast - slow) <= 1e-7 * abs(slow) + rounding
 
 
 @thorough
@@ -96,17 +95,17 @@ def check_gains(search: Search, table: RandomTable, criterion: str) -> None:
         return reference.score_of(problem, known, [j for u in units for j in search.units.features([u])])
 
     now = score(search.selected)
-    scale = max(abs(now), abs(search.score), abs(score([])), UNIT.get(criterion, 0.0))
-    assert close(search.score, now, scale)
+    rounding = table.rounding * max(abs(now), abs(search.score), abs(score([])), UNIT.get(criterion, 0.0))
+    assert close(search.score, now, rounding)
     for unit, gain, rank, _ in candidates(search):
         features = reference.flat([search.units.features([u]) for u in search.selected])
         assert (rank == 0) == reference.adds_nothing(problem, features, tuple(search.units.features([unit])))
         slow = reference.improvement(criterion, score([*search.selected, int(unit)]), now) if rank else 0.0
-        assert close(gain, slow, scale), f"adding {unit}"
+        assert close(gain, slow, rounding), f"adding {unit}"
     moves = search.removals()
     for unit, loss in zip(moves.units, moves.gains, strict=True):
         slow = -reference.improvement(criterion, score([u for u in search.selected if u != unit]), now)
-        assert close(loss, slow, scale), f"removing {unit}"
+        assert close(loss, slow, rounding), f"removing {unit}"
 
 
 @thorough
@@ -189,7 +188,7 @@ def test_paths_are_the_textbook_paths(table: RandomTable, strategy: str, way: st
         sample_weight=table.weights, **words,
     )  # fmt: skip
     slow = reference.run(strategy, table.X, table.y, criterion=criterion, weights=table.weights, **words)
-    check_path(fast, slow, UNIT.get(criterion, 0.0))
+    check_path(fast, slow, UNIT.get(criterion, 0.0), table.rounding)
 
 
 def draw_words(data: st.DataObject, table: RandomTable, strategy: str, criterion: str) -> dict[str, Any]:
@@ -212,14 +211,14 @@ def draw_words(data: st.DataObject, table: RandomTable, strategy: str, criterion
     return words
 
 
-def check_path(fast: Any, slow: reference.ReferencePath, unit: float) -> None:
+def check_path(fast: Any, slow: reference.ReferencePath, unit: float, part: float) -> None:
     moves = [(s.phase, s.action, s.features, s.pool) for s in fast.steps]
     slow_moves = [(s.phase, s.action, s.features, s.pool) for s in slow.steps]
     assert moves == slow_moves
     assert fast.selected == slow.selected
-    scale = max([unit, abs(slow.start), *(abs(s.score) for s in slow.steps)])
+    rounding = part * max([unit, abs(slow.start), *(abs(s.score) for s in slow.steps)])
     for a, b in zip(fast.steps, slow.steps, strict=True):
-        assert close(a.gain, b.gain, scale)
-        assert close(a.score, b.score, scale)
-    assert close(fast.start, slow.start, scale)
+        assert close(a.gain, b.gain, rounding)
+        assert close(a.score, b.score, rounding)
+    assert close(fast.start, slow.start, rounding)
     assert fast.n_evaluations == slow.n_evaluations

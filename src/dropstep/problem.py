@@ -138,31 +138,28 @@ def problem_of(table: Table, target: Target, weights: Floats | None, way: Way) -
         moments = of_rows(table.values, target, weights, table.names)
         refuse_missing(table, moments.means[:, : moments.n_features])
         refuse_missing(table, np.diagonal(moments.scatter)[None, : moments.n_features])
-        return from_moments(moments, table)
+        return from_moments(moments)
     columns, sums = columns_of(table, target, weights)
     if isinstance(target, Classes):
-        return discriminant(sums.diagonal, columns, sums.means, sums.counts, table, target.labels)
+        return discriminant(sums.diagonal, columns, sums.means, sums.counts, target.labels)
     y, cross = sums.targets, sums.cross
     assert y is not None
     assert cross is not None
-    return regression(sums.diagonal, columns, sums.means[0], cross, y.T @ y, sums.counts, table, y)
+    return regression(sums.diagonal, columns, sums.means[0], cross, y.T @ y, sums.counts, y)
 
 
-def from_moments(moments: Moments, table: Table | None = None) -> Problem:
-    """The problem that moments carry; the table, if at hand, names the features in errors."""
+def from_moments(moments: Moments) -> Problem:
+    """The problem that moments carry."""
     p = moments.n_features
-    table = table or Table(np.empty((0, p)), moments.feature_names)
     scatter = moments.scatter
     diagonal = np.diagonal(scatter)[:p].copy()
     if moments.labels is not None:
         if len(moments.labels) < 2:
             raise ValueError(f"y has one class only ({moments.labels[0]}); at least two are needed to tell apart")
-        return discriminant(diagonal, scatter, moments.means, moments.counts, table, moments.labels)
+        return discriminant(diagonal, scatter, moments.means, moments.counts, moments.labels)
     if np.any(np.diagonal(scatter)[p:] <= moments.n_rows * (CONSTANT * moments.means[0, p:]) ** 2):
         raise ValueError("y is constant: nothing is to be explained; pass another y")
-    return regression(
-        diagonal, scatter[:p, :p], moments.means[0, :p], scatter[:p, p:], scatter[p:, p:], moments.counts, table
-    )
+    return regression(diagonal, scatter[:p, :p], moments.means[0, :p], scatter[:p, p:], scatter[p:, p:], moments.counts)
 
 
 def regression(
@@ -172,7 +169,6 @@ def regression(
     cross: Floats,
     base: Floats,
     counts: Floats,
-    table: Table,
     targets: Floats | None = None,
 ) -> Problem:
     """Least squares with an intercept, on one or several targets."""
@@ -193,7 +189,6 @@ def discriminant(
     scatter: Floats | Columns,
     means: Floats,
     counts: Floats,
-    table: Table,
     labels: NDArray[np.generic],
 ) -> Problem:
     """Separation of classes: S is the scatter within classes, C C' the scatter between them."""
