@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 QUICK = 0.02  # seconds: a call as short as this is repeated more often, because noise is larger beside it
 MOST = 1000  # rounds of calls as short as that
-PAUSE = 0.001  # seconds before each call: threads of the call before may still spin
+PAUSE = 0.12  # seconds before each call: threads of the BLAS in the call before may spin that long
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ class Basis(Protocol):
     tolerance: float  # a feature with less of its noise (its own scatter at first) left is taken for a combination
     rounding: float  # and with less than this, surely so
     redo: float  # where less of the scatter is left since it was last exact, it is made exact again; 0: it cannot be
-    ahead: int  # how many features it pays to fetch beside the one that is needed
+    ahead: tuple[int, int]  # features to fetch beside the one that is needed: some in any case, and at most
     targets: Floats | None  # the part of the targets that the basis leaves, when the targets are at hand
 
     def focus(self, live: Features | None) -> None:
@@ -58,8 +58,8 @@ class Basis(Protocol):
         """Give up the last directions, along which the targets had the coordinates Z."""
         ...
 
-    def coordinates(self, inverse: Floats, independent: list[int], ahead: Features) -> tuple[Floats, Floats]:
-        """Coordinates of all features in the basis; and, in the same pass, what `fetch` gives for some."""
+    def coordinates(self, inverse: Floats, independent: list[int], ahead: list[int], out: Floats) -> Floats:
+        """Coordinates of all features in the basis, into `out`; and, in the same pass, what `fetch` gives for some."""
         ...
 
     def exact(self, features: Features) -> tuple[Floats, Floats, Floats | None]:
@@ -75,7 +75,7 @@ class GramBasis:
     """The basis from moments: it exists only through coordinates, S = W'W + what is left."""
 
     tolerance, rounding = 1e-8, 1e-13
-    redo, ahead = 0.0, 0
+    redo, ahead = 0.0, (0, 0)
     targets: Floats | None = None
 
     def __init__(self, problem: Problem) -> None:
@@ -105,8 +105,9 @@ class GramBasis:
     def give_up(self, Z: Floats) -> None:
         pass
 
-    def coordinates(self, inverse: Floats, independent: list[int], ahead: Features) -> tuple[Floats, Floats]:
-        return inverse.T @ self.S[np.array(independent, dtype=np.intp)], np.empty((0, len(self.S)))
+    def coordinates(self, inverse: Floats, independent: list[int], ahead: list[int], out: Floats) -> Floats:
+        np.matmul(inverse.T, self.S[np.array(independent, dtype=np.intp)], out=out)
+        return np.empty((0, len(self.S)))
 
     def exact(self, features: Features) -> tuple[Floats, Floats, Floats | None]:
         raise NotImplementedError("moments hold no rows")
@@ -123,12 +124,14 @@ class RowsBasis:
         n, p = self.columns.X.shape
         single = self.columns.X.dtype == np.float32 and not self.columns.in_double
         self.redo = 1e-2 if single else 1e-5
-        # A product with 16 to 24 vectors takes little longer than one with 4; its result must stay a small part of X.
-        self.ahead = 0 if problem.small else min(23, n // 40)
+        # A product with 16 vectors takes little longer than one with 4, and one with 32 half as long again; its result
+        # must stay a small part of X.
+        self.ahead = (0, 0) if problem.small else (min(15, n // 32), min(31, n // 32))
         self.targets = None if problem.targets is None else problem.targets.copy()
         self.k = 0
         self._Q = np.empty((n, 8), order="F")
         self._measured = np.empty(0)
+        self._fetched: dict[int, Floats] = {}  # what was left of the features that were fetched ahead
         self._near, self._held = self.columns, np.arange(p)
         self._pick: Features | None = None
 
@@ -163,14 +166,20 @@ class RowsBasis:
         return vectors
 
     def fetch(self, j: int, ahead: list[int]) -> tuple[Floats, int]:
-        vectors = self._measured[:, None]
-        if ahead:
-            vectors = np.hstack([vectors, self._left(self._centred(np.array(ahead, dtype=np.intp)))])
-        products = self._near.products(vectors)
+        products = self._near.products(self._with_ahead(self._measured[:, None], ahead))
         return products if self._pick is None else products[:, self._pick], self.k
 
+    def _with_ahead(self, vectors: Floats, ahead: list[int]) -> Floats:
+        """Vectors, and beside them what is left of features, which is kept for when they are added."""
+        if not ahead:
+            return vectors
+        left = self._left(self._centred(np.array(ahead, dtype=np.intp)))
+        self._fetched = dict(zip(ahead, left.T, strict=True))
+        return np.hstack([vectors, left])
+
     def measure(self, j: int, left: float, cross: Floats) -> tuple[float, Floats]:
-        r = self._measured = self._left(self._centred(np.array([j]))[:, 0])
+        fetched = self._fetched.pop(j, None)
+        r = self._measured = self._left(self._centred(np.array([j]))[:, 0] if fetched is None else fetched)
         return float(r @ r), cross if self.targets is None else r @ self.targets
 
     def extend(self, length: float) -> None:
@@ -193,11 +202,15 @@ class RowsBasis:
         if self.targets is not None:
             self.targets += self._Q[:, self.k - len(Z) : self.k] @ Z
         self.k -= len(Z)
+        self._fetched = {}  # they are beside what was given up as well
 
-    def coordinates(self, inverse: Floats, independent: list[int], ahead: Features) -> tuple[Floats, Floats]:
-        vectors = self.Q if not len(ahead) else np.hstack([self.Q, self._left(self.columns.centred(ahead))])
-        products = self.columns.products(vectors)
-        return products[: self.k], products[self.k :]
+    def coordinates(self, inverse: Floats, independent: list[int], ahead: list[int], out: Floats) -> Floats:
+        if not ahead:
+            self.columns.products(self.Q, out)
+            return np.empty((0, out.shape[1]))
+        products = self.columns.products(self._with_ahead(self.Q, ahead))
+        out[:] = products[: self.k]
+        return products[self.k :]
 
     def exact(self, features: Features) -> tuple[Floats, Floats, Floats | None]:
         x = self.columns.centred(features)

@@ -67,11 +67,11 @@ class Columns:
         counts = np.bincount(self.codes, w)
         return np.stack([np.bincount(self.codes, w * column) / counts for column in taken.T], axis=1)
 
-    def products(self, R: Floats) -> Floats:
+    def products(self, R: Floats, out: Floats | None = None) -> Floats:
         """R' X~ for vectors R that are centred within classes: one pass over X."""
         if self.root is not None and self.means is not None:
             R = R * self.root[:, None]
-        return _multiplied(R.T, self.X, in_double=self.in_double)
+        return _multiplied(R.T, self.X, out, in_double=self.in_double)
 
     def take(self, features: Features) -> Columns:
         """A copy of a few columns, side by side."""
@@ -90,13 +90,14 @@ class Sums:
     targets: Floats | None
 
 
-def _multiplied(vectors: Floats, X: NDArray[Any], *, in_double: bool = False) -> Floats:
+def _multiplied(vectors: Floats, X: NDArray[Any], out: Floats | None = None, *, in_double: bool = False) -> Floats:
     """vectors X in float64; the products themselves are made in the precision of X, unless asked for in double."""
     if X.dtype == np.float64:
-        return np.asarray(vectors @ X)
+        return np.matmul(vectors, X, out=out)
     dtype = np.float64 if in_double else np.float32
     step = max(1, BLOCK // len(X)) if in_double else WIDTH
-    vectors, made = np.ascontiguousarray(vectors, dtype=dtype), np.empty((len(vectors), X.shape[1]))
+    vectors = np.ascontiguousarray(vectors, dtype=dtype)
+    made = np.empty((len(vectors), X.shape[1])) if out is None else out
     for start in range(0, X.shape[1], step):
         block = X[:, start : start + step]
         made[:, start : start + step] = vectors @ block.astype(dtype, copy=False)
@@ -112,6 +113,7 @@ def columns_of(table: Table, target: Target, weights: Floats | None) -> tuple[Co
     with np.errstate(invalid="ignore", over="ignore"):
         if X.size <= SMALL:
             return _small(table, codes, root, counts, member, y)
+        squares = in_threads(partial(_squares, X, weights), len(X))  # before BLAS, whose threads linger when it is done
         if y is None:
             sums, cross = _multiplied(member, X), None
         else:
@@ -119,7 +121,7 @@ def columns_of(table: Table, target: Target, weights: Floats | None) -> tuple[Co
             sums, cross = made[:1], made[1:].T
         means = sums / counts[:, None]
         refuse_missing(table, means)
-        diagonal = _scatter(X, means, codes, weights, counts)
+        diagonal = _scatter(squares, X, means, codes, weights, counts)
         refuse_missing(table, diagonal[None, :])
     columns = Columns(X, means, codes, root, X.dtype == np.float32 and _beyond_float32(means, diagonal, counts))
     if columns.in_double and y is not None:
@@ -176,18 +178,22 @@ def _small(
 
 
 def _scatter(
-    X: NDArray[Any], means: Floats, codes: NDArray[np.intp] | None, weights: Floats | None, counts: Floats
+    squares: Floats,
+    X: NDArray[Any],
+    means: Floats,
+    codes: NDArray[np.intp] | None,
+    weights: Floats | None,
+    counts: Floats,
 ) -> Floats:
     """Scatter of each feature about its class means: sum of squares minus the part of the means.
 
     Where the means have nearly all of it, the difference has few digits, and is made again about the means.
     """
-    whole = in_threads(partial(_squares, X, weights), len(X))
     between = counts @ means**2
-    diagonal = whole - between
+    diagonal = squares - between
     doubtful = between > CANCELS * diagonal
     if X.dtype == np.float32:
-        doubtful |= ~np.isfinite(whole) | (whole < counts.sum() / LARGE**2)
+        doubtful |= ~np.isfinite(squares) | (squares < counts.sum() / LARGE**2)
     again = np.flatnonzero(doubtful)
     step = max(1, BLOCK // len(X))
     for start in range(0, len(again), step):

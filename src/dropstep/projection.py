@@ -16,7 +16,7 @@ from dropstep.problem import Problem
 
 Floats = NDArray[np.float64]
 Features = NDArray[np.intp]
-Likely = Callable[[int], list[int]]
+Likely = Callable[[int, int], list[int]]
 
 MORE = 4  # directions for which room is made at a time
 APART = 1e-6  # part of its scatter that a feature must have between classes, for classes to be apart by it
@@ -135,7 +135,7 @@ class Projection:
     def add(self, features: Sequence[int], likely: Likely | None = None) -> None:
         """Select features. Those in the span of the selected are selected too, but add no direction.
 
-        `likely(m)` names up to m features that may be added next; their products are fetched in the same pass.
+        `likely(some, most)` names features that may be added next; their products are fetched in the same pass.
         """
         for j in features:
             self.selected.append(j)
@@ -152,7 +152,8 @@ class Projection:
         length = math.sqrt(left)
         self.basis.extend(length)
         self._grow(k + 1)
-        w, z = products / length, cross / length
+        z = cross / length
+        w = np.divide(products, length, out=self._W[k]) if self._live is None else products / length
         inverse = self._inverse
         inverse[:k, k] = inverse[:k, :k] @ self._W[:k, j] / -length
         inverse[k, :k] = 0.0
@@ -160,7 +161,9 @@ class Projection:
         self._Z[k] = z
         self.independent.append(j)
         self._explain(z[None, :], +1)
-        self._update(self._W[k], w, z, -1)
+        if self._live is not None:
+            self._W[k, self._live] = w
+        self._update(w, z, -1)
         self._W[k, j] = length
         self.cross[j], self._thin[j] = 0.0, 0.0
         if self.basis.redo:
@@ -173,7 +176,7 @@ class Projection:
         kept = self._rows.pop(j, None)
         if kept is None or self.left[j] < KEPT * kept.left:
             self._rows = {}
-            others = likely(self.basis.ahead) if likely is not None and self.basis.ahead else []
+            others = likely(*self.basis.ahead) if likely is not None and self.basis.ahead[1] else []
             ahead = [i for i in others if i != j]
             products, k = self.basis.fetch(j, ahead)
             kept = _Row(products[0], k, float(self.left[j]))
@@ -201,11 +204,10 @@ class Projection:
         if grey.any():
             self.doubtful.update(features[grey].tolist())
 
-    def _update(self, row: Floats, w: Floats, z: Floats, sign: int) -> None:
+    def _update(self, w: Floats, z: Floats, sign: int) -> None:
         """Take the direction w, z out of what is left of the live features (-1), or put it back (+1)."""
         if self._live is None:
-            row[:] = w
-            self.left += sign * np.square(w)
+            self.left += np.square(w) if sign > 0 else -np.square(w)
             np.abs(self.left, out=self.left)  # rounding may leave less than nothing
             if len(z) == 1:
                 self.cross[:, 0] += (sign * z[0]) * w
@@ -213,7 +215,6 @@ class Projection:
                 self.cross += np.multiply.outer(w, sign * z)
         else:
             at = self._live
-            row[at] = w
             self.left[at] = np.abs(self.left[at] + sign * np.square(w))
             self.cross[at] += np.multiply.outer(w, sign * z)
         self.left[self.independent] = 0.0
@@ -289,7 +290,7 @@ class Projection:
         at = slice(None) if self._live is None else self._live
         for w, z in zip(self._W[size : size + count], Z, strict=True):
             self._rows = {i: _Row(kept.products + w[i] * w[at], size, kept.left) for i, kept in self._rows.items()}
-            self._update(w, w[at].copy(), z, +1)
+            self._update(w[at], z, +1)
         self._explain(Z, -1)
 
     def _explain(self, Z: Floats, sign: int) -> None:
@@ -338,15 +339,13 @@ class Projection:
             return
         at, self._resting, self._live, self._rows = self._resting, None, None, {}
         self.basis.focus(None)
-        room = self.basis.ahead - self.size
-        ahead = np.array(likely(room) if likely is not None and room > 0 else [], dtype=np.intp)
-        self._W[: self.size], fetched = self.basis.coordinates(self.inverse, self.independent, ahead)
+        some, most = (max(0, ahead - self.size + 1) for ahead in self.basis.ahead)
+        ahead = likely(some, most) if likely is not None and most else []
+        fetched = self.basis.coordinates(self.inverse, self.independent, ahead, self.W)
         left = np.maximum(self.problem.diagonal - np.einsum("ij,ij->j", self.W, self.W), 0.0)
         cross = self.problem.cross - self.W.T @ self.Z
         self.left[at], self.cross[at] = left[at], cross[at]
-        self._rows = {
-            i: _Row(row, self.size, float(self.left[i])) for i, row in zip(ahead.tolist(), fetched, strict=True)
-        }  # fmt: skip
+        self._rows = {i: _Row(row, self.size, float(self.left[i])) for i, row in zip(ahead, fetched, strict=True)}
         if self.basis.redo:
             self._make_exact()
         else:

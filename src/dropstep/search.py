@@ -176,17 +176,26 @@ class Search:
             return Stop.MAX_FEATURES
         return Stop.ROWS if np.any(moves.rank + self.projection.size > self.problem.most) else Stop.SPAN
 
-    def likely(self, most: int) -> list[int]:
-        """Up to so many candidates that gained most when they were last looked at: they may be added next."""
+    def likely(self, some: int, most: int) -> list[int]:
+        """Candidates that gained most when they were last looked at: they may be added next.
+
+        There are `some` of them, or up to `most` if as many could enter right now.
+        """
+        if not self.units.singles:
+            return []
+        wanted = some
+        if self._known is not None and some < most:
+            enter = self.rules.enter.worth(self._known, self.problem) & self._in_pool[self._known.units]
+            wanted = min(max(some, int(enter.sum())), most)
         if self.rules.max_features is not None:
-            most = min(most, self.rules.max_features - self.n_selected - 1)
-        if not self.units.singles or most < 1:
+            wanted = min(wanted, self.rules.max_features - self.n_selected - 1)
+        if wanted < 1:
             return []
         hopes = self._hopes if self._known is None or self._unknown is not None else np.zeros(self.units.n)
         if self._known is not None:
             hopes[self._known.units] = self._known.order
         hopes = np.where(self._in_pool, hopes, 0.0)
-        at = np.argpartition(-hopes, most)[:most] if len(hopes) > most else np.arange(len(hopes))
+        at = np.argpartition(-hopes, wanted)[:wanted] if len(hopes) > wanted else np.arange(len(hopes))
         return [int(u) for u in at if hopes[u] > 0]
 
     def hopeless(self, chosen: Move) -> Indices:
