@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
+from scipy.linalg import lapack
 
 from dropstep.basis import basis_of
 from dropstep.explained import BlockChange, Change, Explained, SingleChange
@@ -18,7 +19,8 @@ Floats = NDArray[np.float64]
 Features = NDArray[np.intp]
 Likely = Callable[[int, int], list[int]]
 
-MORE = 4  # directions for which room is made at a time
+MORE = 4  # directions for which room is made at a time, at least,
+ROOM = 2**16  # and as many as fit in this many numbers
 APART = 1e-6  # part of its scatter that a feature must have between classes, for classes to be apart by it
 KEPT = 1e-3  # part of the scatter that must be left since products were fetched, for them to have their digits
 
@@ -58,9 +60,12 @@ class Projection:
         self._shakiest = 0.0
         self._thin = problem.diagonal * self.basis.redo  # where less is left, the difference has lost its digits
         self._rows: dict[int, _Row] = {}
-        self._W = np.zeros((MORE, problem.n_features))
-        self._Z = np.zeros((MORE, problem.n_targets))
-        self._inverse = np.zeros((MORE, MORE))
+        self._low = 0  # how many features had nothing left when this was last looked at
+        self._more = max(MORE, min(ROOM // problem.n_features, problem.n_features))
+        self._W = np.zeros((self._more, problem.n_features))
+        self._Z = np.zeros((self._more, problem.n_targets))
+        self._inverse = np.zeros((0, 0))
+        self._spanning = np.zeros(self._more, dtype=np.intp)  # `independent`, as an array
 
     @property
     def size(self) -> int:
@@ -77,8 +82,17 @@ class Projection:
 
     @property
     def inverse(self) -> Floats:
-        """inv(R), so that inv(S_AA) = inv(R) inv(R)'."""
-        return self._inverse[: self.size, : self.size]
+        """inv(R), so that inv(S_AA) = inv(R) inv(R)'; brought up to date when it is asked for."""
+        known, size = len(self._inverse), self.size
+        if known < size:
+            new = self._W[:size, self.independent[known:]]
+            corner = np.triu(lapack.dtrtri(new[known:])[0])
+            inverse = np.zeros((size, size))
+            inverse[:known, :known] = self._inverse
+            inverse[:known, known:] = -self._inverse @ new[:known] @ corner
+            inverse[known:, known:] = corner
+            self._inverse = inverse
+        return self._inverse
 
     # --- what moves would do -----------------------------------------------------------------------------------------
 
@@ -152,31 +166,31 @@ class Projection:
         length = math.sqrt(left)
         self.basis.extend(length)
         self._grow(k + 1)
-        z = cross / length
-        w = np.divide(products, length, out=self._W[k]) if self._live is None else products / length
-        inverse = self._inverse
-        inverse[:k, k] = inverse[:k, :k] @ self._W[:k, j] / -length
-        inverse[k, :k] = 0.0
-        inverse[k, k] = 1 / length
+        row, z = self._W[k], cross / length
+        if self._live is None:
+            w = np.divide(products, length, out=row)
+        else:
+            w = row[self._live] = products / length
         self._Z[k] = z
         self.independent.append(j)
         self._explain(z[None, :], +1)
-        if self._live is not None:
-            self._W[k, self._live] = w
-        self._update(w, z, -1)
-        self._W[k, j] = length
-        self.cross[j], self._thin[j] = 0.0, 0.0
+        square = np.square(w)
+        self._update(w, square, z, -1)
+        row[j] = length
+        self._spanning[k] = j
+        self.left[self._spanning[: k + 1]] = 0.0
+        self.cross[j] = self._thin[j] = 0.0
         if self.basis.redo:
             self._make_exact()
         else:
-            self._spread_noise(w, float(self._noise[j] / left))
+            self._spread_noise(square, float(self._noise[j] / left))
 
     def _products(self, j: int, likely: Likely | None) -> Floats:
         """Products of what is left of feature j with the live features: fetched with it, or some steps ago."""
         kept = self._rows.pop(j, None)
         if kept is None or self.left[j] < KEPT * kept.left:
-            self._rows = {}
-            others = likely(*self.basis.ahead) if likely is not None and self.basis.ahead[1] else []
+            some, most = self.basis.ahead
+            others = likely(some, most) if most and likely is not None else []
             ahead = [i for i in others if i != j]
             products, k = self.basis.fetch(j, ahead)
             kept = _Row(products[0], k, float(self.left[j]))
@@ -186,16 +200,22 @@ class Projection:
     def _up_to_date(self, j: int, kept: _Row) -> Floats:
         if kept.size == self.size:
             return kept.products
-        W = self.W[kept.size :]
+        W = self._W[kept.size : self.size]
         return np.asarray(kept.products - W[:, j] @ (W if self._live is None else W[:, self._live]))
 
-    def _spread_noise(self, w: Floats, shaky: float) -> None:
+    def _spread_noise(self, square: Floats, shaky: float) -> None:
         """Rounding in a direction, by its noise / scatter left, is in every feature that has a part along it."""
-        at = slice(None) if self._live is None else self._live
         self._shakiest = max(self._shakiest, shaky)
-        self._noise[at] += shaky * w**2
+        if self._live is None:
+            self._noise += shaky * square
+        else:
+            self._noise[self._live] += shaky * square
         self._least = self._noise * self.basis.tolerance
-        self._doubt(np.arange(len(self.left))[at], self.left[at])
+        low = np.count_nonzero(self.left <= self._least)
+        if low > self._low:
+            live = np.arange(len(self.left)) if self._live is None else self._live
+            self._doubt(live, self.left[live])
+        self._low = low
 
     def _doubt(self, features: Features, left: Floats) -> None:
         """Remember features of which so little is left that it may be something or rounding."""
@@ -204,20 +224,15 @@ class Projection:
         if grey.any():
             self.doubtful.update(features[grey].tolist())
 
-    def _update(self, w: Floats, z: Floats, sign: int) -> None:
+    def _update(self, w: Floats, square: Floats, z: Floats, sign: int) -> None:
         """Take the direction w, z out of what is left of the live features (-1), or put it back (+1)."""
-        if self._live is None:
-            self.left += np.square(w) if sign > 0 else -np.square(w)
-            np.abs(self.left, out=self.left)  # rounding may leave less than nothing
-            if len(z) == 1:
-                self.cross[:, 0] += (sign * z[0]) * w
-            else:
-                self.cross += np.multiply.outer(w, sign * z)
+        at = slice(None) if self._live is None else self._live
+        left = self.left[at] + square if sign > 0 else self.left[at] - square
+        self.left[at] = np.abs(left, out=left)  # rounding may leave less than nothing
+        if len(z) == 1:
+            self.cross[at, 0] += (sign * z[0]) * w
         else:
-            at = self._live
-            self.left[at] = np.abs(self.left[at] + sign * np.square(w))
             self.cross[at] += np.multiply.outer(w, sign * z)
-        self.left[self.independent] = 0.0
 
     def _make_exact(self) -> None:
         """Where most of the scatter went since it was last exact, the difference lost digits: make it from the rows."""
@@ -259,7 +274,7 @@ class Projection:
 
     def _remove(self, j: int) -> None:
         """The direction given up is row i of inv(R); a reflection makes it the last one."""
-        k, i = self.size, self.independent.index(j)
+        i = self.independent.index(j)
         v = self.inverse[i].copy()
         v /= np.sqrt(v @ v)
         v[-1] += 1.0 if v[-1] >= 0 else -1.0
@@ -267,7 +282,7 @@ class Projection:
         for rows in (self.W, self.Z):
             rows -= np.outer(tau * v, v @ rows)
         inverse = self.inverse - np.outer(self.inverse @ v, tau * v)
-        self._inverse[: k - 1, : k - 1] = np.delete(inverse, i, axis=0)[:, :-1]
+        self._inverse = np.delete(inverse, i, axis=0)[:, :-1]
         self.basis.reflect(v, tau)
         self.independent.pop(i)
         self._give_up(1)
@@ -279,7 +294,7 @@ class Projection:
         self._Z[:size] = H.T @ self.Z
         self.basis.turn(H)
         self.independent = kept
-        self._inverse[:rank, :rank] = linalg.solve_triangular(self._W[:rank, kept], np.eye(rank))
+        self._inverse = linalg.solve_triangular(self._W[:rank, kept], np.eye(rank))
         self._give_up(size - rank)
 
     def _give_up(self, count: int) -> None:
@@ -290,7 +305,9 @@ class Projection:
         at = slice(None) if self._live is None else self._live
         for w, z in zip(self._W[size : size + count], Z, strict=True):
             self._rows = {i: _Row(kept.products + w[i] * w[at], size, kept.left) for i, kept in self._rows.items()}
-            self._update(w[at], z, +1)
+            self._update(w[at], np.square(w[at]), z, +1)
+        self._spanning[:size] = self.independent
+        self.left[self.independent] = 0.0
         self._explain(Z, -1)
 
     def _explain(self, Z: Floats, sign: int) -> None:
@@ -356,9 +373,9 @@ class Projection:
         """Room for so many directions. The rows of W are enlarged in place: a copy would be a large part of X."""
         room = len(self._W)
         if size > room:
-            self._W.resize((room + MORE, self._W.shape[1]), refcheck=False)
-            self._Z = np.concatenate([self._Z, np.zeros((MORE, self._Z.shape[1]))])
-            self._inverse = np.pad(self._inverse, (0, MORE))
+            self._W.resize((room + self._more, self._W.shape[1]), refcheck=False)
+            self._Z = np.concatenate([self._Z, np.zeros((self._more, self._Z.shape[1]))])
+            self._spanning = np.concatenate([self._spanning, np.zeros(self._more, dtype=np.intp)])
 
 
 def _eliminated(left: Floats, cross: Floats, least: Floats) -> Change:
