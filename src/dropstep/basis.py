@@ -17,6 +17,8 @@ from dropstep.problem import Problem
 Floats = NDArray[np.float64]
 Features = NDArray[np.intp]
 
+MOST = 0.5  # part of a vector's scatter that must be left for one projection to be exact; otherwise it takes two
+
 
 class Basis(Protocol):
     """What a projection asks of the span of the selected features."""
@@ -159,11 +161,11 @@ class RowsBasis:
 
     def _left(self, vectors: Floats) -> Floats:
         """The part of vectors beside the basis; projecting twice is enough (Kahan, Parlett)."""
-        if self.k:
-            Q = self.Q
-            vectors = vectors - Q @ (Q.T @ vectors)
-            vectors -= Q @ (Q.T @ vectors)
-        return vectors
+        return self._beside(self._beside(vectors)) if self.k else vectors
+
+    def _beside(self, vectors: Floats) -> Floats:
+        Q = self._Q[:, : self.k]
+        return np.asarray(vectors - Q @ (Q.T @ vectors))
 
     def fetch(self, j: int, ahead: list[int]) -> tuple[Floats, int]:
         products = self._near.products(self._with_ahead(self._measured[:, None], ahead))
@@ -178,9 +180,16 @@ class RowsBasis:
         return np.hstack([vectors, left])
 
     def measure(self, j: int, left: float, cross: Floats) -> tuple[float, Floats]:
-        fetched = self._fetched.pop(j, None)
-        r = self._measured = self._left(self._centred(np.array([j]))[:, 0] if fetched is None else fetched)
-        return float(r @ r), cross if self.targets is None else r @ self.targets
+        x = self._fetched.pop(j, None)
+        if x is None:
+            x = self.columns.X[:, j] if self.columns.means is None else self._centred(np.array([j]))[:, 0]
+        r = self._beside(x) if self.k else x
+        left = float(r @ r)
+        if self.k and left < MOST * float(x @ x):
+            r = self._beside(r)
+            left = float(r @ r)
+        self._measured = r
+        return left, cross if self.targets is None else r @ self.targets
 
     def extend(self, length: float) -> None:
         if self.k == self._Q.shape[1]:

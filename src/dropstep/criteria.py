@@ -67,11 +67,9 @@ class Criterion:
         then = self.score(self.after(explained, change, problem.sign), size + change.rank, problem)
         return np.where(change.free, self.better * _minus(then, self.value(explained, size)), 0.0)
 
-    def gain(self, explained: Explained, change: Change, at: int, size: float) -> float:
-        """The gain of one addition."""
-        if len(explained.M) > 1 or not isinstance(change, SingleChange) or not change.free[at]:
-            return float(self.gains(explained, change.only(at), size)[0])
-        read = self.after_power(explained, float(change.power[at]))
+    def gain(self, explained: Explained, power: float, size: float) -> float:
+        """The gain of one feature that explains so much more of a single target."""
+        read = self.after_power(explained, power)
         return self.better * (float(self.score(read, size + 1, explained.problem)) - self.value(explained, size))
 
     def after_power(self, explained: Explained, power: float) -> Any:

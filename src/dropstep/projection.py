@@ -212,7 +212,7 @@ class Projection:
             self._noise[self._live] += shaky * square
         self._least = self._noise * self.basis.tolerance
         low = np.count_nonzero(self.left <= self._least)
-        if low > self._low:
+        if low > self._low + 1:  # more than the one that was added
             live = np.arange(len(self.left)) if self._live is None else self._live
             self._doubt(live, self.left[live])
         self._low = low
@@ -271,6 +271,7 @@ class Projection:
         noise = self.problem.diagonal + self._shakiest * np.einsum("ij,ij->j", self.W, self.W)
         self._noise = np.where(varying, noise, np.inf)
         self._least = self._noise * self.basis.tolerance
+        self._low = 0
 
     def _remove(self, j: int) -> None:
         """The direction given up is row i of inv(R); a reflection makes it the last one."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.criteria import Criterion
-from dropstep.explained import Change, Explained
+from dropstep.explained import Change, Explained, SingleChange
 from dropstep.problem import Problem
 
 Floats = NDArray[np.float64]
@@ -34,6 +34,7 @@ class Moves:
     def __init__(self, units: NDArray[np.intp], change: Change, state: State, *, adding: bool) -> None:
         self.units, self.rank = units, change.rank
         self._change, self._state, self._adding = change, state, adding
+        self._gain: tuple[int, float] | None = None
         self.size: Floats | float = state.size if adding else state.size - change.rank
         room = state.size + change.rank <= state.explained.problem.most
         self.free = change.free if not adding or room is True else change.free & room
@@ -58,10 +59,16 @@ class Moves:
 
     def gain(self, at: int) -> float:
         """What one of the moves would gain, or lose."""
-        if not self._adding:
-            return float(self.gains[at])
+        if self._gain is None or self._gain[0] != at:
+            self._gain = at, self._gain_of(at)
+        return self._gain[1]
+
+    def _gain_of(self, at: int) -> float:
         criterion, explained, size = self._state
-        return criterion.gain(explained, self._change, at, size)
+        one = self._adding and len(explained.M) == 1 and isinstance(self._change, SingleChange)
+        if "gains" in vars(self) or not one or not self._change.free[at]:
+            return float(self.gains[at])
+        return criterion.gain(explained, float(self._change.power[at]), size)
 
     def only(self, at: int) -> Moves:
         """One of the moves."""

@@ -143,9 +143,11 @@ class Search:
         if not self.units.singles:
             return _first_best(moves.gains, moves.free)
         order = moves.order
-        best = order.max(initial=0.0)
-        if best > 0:
-            return int((order >= best * (1 - TIE)).argmax())
+        if not len(order):
+            return None
+        at = int(order.argmax())
+        if (best := order[at]) > 0:
+            return int((order[: at + 1] >= best * (1 - TIE)).argmax())
         return int(moves.free.argmax()) if moves.free.any() else None
 
     def came_back(self) -> bool:
@@ -201,9 +203,10 @@ class Search:
     def hopeless(self, chosen: Move) -> Indices:
         """Candidates beside the chosen one that, in the scan that chose it, were not worth looking at again soon."""
         moves = self.additions()
-        hopeless = ~self.rules.drop.worth(moves, self.problem) & self._in_pool[moves.units]
+        hopeless = ~self.rules.drop.worth(moves, self.problem)
+        hopeless &= self._in_pool if moves.units is self._all else self._in_pool[moves.units]
         units = moves.units[hopeless]
-        return np.asarray(units[units != chosen.unit])
+        return units[units != chosen.unit] if len(units) else units
 
     def cheapest_removal(self) -> Move | None:
         """The selected unit that loses least, whatever the rules say."""
