@@ -51,7 +51,7 @@ class Columns:
 
     def centred(self, features: Features) -> Floats:
         """Columns x~ of the features, in float64."""
-        taken = self.X[:, features].astype(np.float64, order="F")
+        taken = _taken(self.X, features).astype(np.float64, order="F")
         if self.means is None:
             return taken
         taken -= _by_row(self.means[:, features], self.codes)
@@ -76,7 +76,7 @@ class Columns:
     def take(self, features: Features) -> Columns:
         """A copy of a few columns, side by side."""
         means = None if self.means is None else self.means[:, features]
-        return Columns(self.X[:, features], means, self.codes, self.root, self.in_double)
+        return Columns(_taken(self.X, features), means, self.codes, self.root, self.in_double)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +88,11 @@ class Sums:
     diagonal: Floats
     cross: Floats | None
     targets: Floats | None
+
+
+def _taken(X: NDArray[Any], features: Features) -> NDArray[Any]:
+    """A copy of a few columns, read along the rows where these lie in one piece."""
+    return np.take(X, features, axis=1) if X.flags.c_contiguous else X[:, features]
 
 
 def _multiplied(vectors: Floats, X: NDArray[Any], out: Floats | None = None, *, in_double: bool = False) -> Floats:

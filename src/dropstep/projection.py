@@ -360,9 +360,11 @@ class Projection:
         some, most = (max(0, ahead - self.size + 1) for ahead in self.basis.ahead)
         ahead = likely(some, most) if likely is not None and most else []
         fetched = self.basis.coordinates(self.inverse, self.independent, ahead, self.W)
+        awake = ~_mask(at, self.problem.n_features)
         left = np.maximum(self.problem.diagonal - np.einsum("ij,ij->j", self.W, self.W), 0.0)
         cross = self.problem.cross - self.W.T @ self.Z
-        self.left[at], self.cross[at] = left[at], cross[at]
+        left[awake], cross[awake] = self.left[awake], self.cross[awake]
+        self.left, self.cross = left, cross
         self._rows = {i: _Row(row, self.size, float(self.left[i])) for i, row in zip(ahead, fetched, strict=True)}
         if self.basis.redo:
             self._make_exact()

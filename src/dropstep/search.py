@@ -53,7 +53,7 @@ class Search:
         self.projection = Projection(problem)
         self.score = criterion.value(self.projection.explained, 0)
         self.selected: list[int] = []
-        self.dropped: list[int] = []
+        self.dropped: Indices = np.empty(0, dtype=np.intp)
         self.include = tuple(include)
         self.n_evaluations = 0
         self.stop: Stop | None = None
@@ -190,7 +190,7 @@ class Search:
             enter = self.rules.enter.worth(self._known, self.problem) & self._in_pool[self._known.units]
             wanted = min(max(some, int(enter.sum())), most)
         if self.rules.max_features is not None:
-            wanted = min(wanted, self.rules.max_features - self.n_selected - 1)
+            wanted = min(wanted, self.rules.max_features - self.n_selected)
         if wanted < 1:
             return []
         hopes = self._hopes if self._known is None or self._unknown is not None else np.zeros(self.units.n)
@@ -291,16 +291,14 @@ class Search:
     def ranking(self) -> tuple[int, ...]:
         """1 for the first that entered, and so on; then the others by the gain they would bring; last the excluded."""
         evaluations = self.n_evaluations
-        if self.dropped:
+        if len(self.dropped):
             self.recall("re-forward")
-        pool = self.pool
-        gains = np.zeros(self.units.n)
+        pool, gains = self.pool, np.zeros(self._n_pool)
         if self._no_room() not in (Stop.EXACT, Stop.ROWS, Stop.POOL):
-            change = self.units.additions(self.projection, pool)
-            moves = Moves(pool, change, self._state, adding=True)
-            gains[pool] = moves.order if self.units.singles else moves.gains
+            moves = Moves(pool, self.units.additions(self.projection, pool), self._state, adding=True)
+            gains = moves.order if self.units.singles else moves.gains
         self.n_evaluations = evaluations
-        order = np.concatenate([np.array(self.selected, dtype=np.intp), pool[np.argsort(-gains[pool], kind="stable")]])
+        order = np.concatenate([np.array(self.selected, dtype=np.intp), pool[_descending(gains)]])
         ranks = np.full(self.units.n, len(order) + 1)
         ranks[order] = np.arange(1, len(order) + 1)
         return self.units.spread(ranks)
@@ -340,21 +338,19 @@ class Search:
         """Take candidates out of the pool until they are recalled."""
         self._in_pool[units] = False
         self._n_pool -= len(units)
-        numbers = units.tolist()
-        self.dropped.extend(numbers)
-        return Step(phase, "drop", self._sorted_features(numbers), 0.0, self.score, self._n_pool)
+        self.dropped = np.concatenate([self.dropped, units]) if len(self.dropped) else units
+        return Step(phase, "drop", self._sorted_features(units), 0.0, self.score, self._n_pool)
 
     def recall(self, phase: Phase) -> Step:
         """Take every dropped candidate back into the pool."""
-        numbers, self.dropped = sorted(self.dropped), []
-        units = np.array(numbers, dtype=np.intp)
+        units, self.dropped = np.sort(self.dropped), np.empty(0, dtype=np.intp)
         self._in_pool[units] = True
         self._n_pool += len(units)
         self._unknown = units
         self.projection.recall(self.likely)
-        return Step(phase, "recall", self._sorted_features(numbers), 0.0, self.score, self._n_pool)
+        return Step(phase, "recall", self._sorted_features(units), 0.0, self.score, self._n_pool)
 
-    def _sorted_features(self, units: list[int]) -> tuple[int, ...]:
+    def _sorted_features(self, units: Indices) -> tuple[int, ...]:
         features = self.units.features(units)
         return features if self.units.singles else tuple(sorted(features))
 
@@ -374,6 +370,13 @@ class Search:
 def exceeds(a: float, b: float) -> bool:
     """a > b by more than rounding could do."""
     return a - b > TIE * max(abs(a), abs(b)) if np.isfinite(b) else a > b
+
+
+def _descending(gains: Floats) -> Indices:
+    """Places in the order of descending gains; a stable sort is slow, and is needed only where gains are equal."""
+    order = np.argsort(-gains)
+    in_order = gains[order]
+    return np.argsort(-gains, kind="stable") if np.any(in_order[1:] == in_order[:-1]) else order
 
 
 def _first_best(gains: Floats, free: NDArray[np.bool_] | None) -> int | None:

@@ -36,7 +36,7 @@ def forward_dropping(search: Search, phase: Phase = "forward") -> Steps:
 
 def recall(search: Search) -> Steps:
     """Give the dropped candidates a second chance."""
-    if search.dropped:
+    if len(search.dropped):
         yield search.recall("re-forward")
 
 
@@ -70,7 +70,7 @@ def dropping(search: Search) -> Steps:
 def fbed(search: Search, rounds: float = 1) -> Steps:
     """Forward with early dropping, in rounds, then backward (Borboudakis and Tsamardinos 2019)."""
     yield from forward_dropping(search)
-    while rounds > 0 and search.dropped:
+    while rounds > 0 and len(search.dropped):
         before = len(search.selected)
         yield from recall(search)
         yield from forward_dropping(search, "re-forward")
