@@ -26,7 +26,7 @@ class Basis(Protocol):
     tolerance: float  # a feature with less of its noise (its own scatter at first) left is taken for a combination
     rounding: float  # and with less than this, surely so
     redo: float  # where less of the scatter is left since it was last exact, it is made exact again; 0: it cannot be
-    ahead: tuple[int, int]  # features to fetch beside the one that is needed: some in any case, and at most
+    together: tuple[int, int]  # vectors that it pays to multiply together: so many in any case, and at most
     targets: Floats | None  # the part of the targets that the basis leaves, when the targets are at hand
 
     def focus(self, live: Features | None) -> None:
@@ -60,8 +60,8 @@ class Basis(Protocol):
         """Give up the last directions, along which the targets had the coordinates Z."""
         ...
 
-    def coordinates(self, inverse: Floats, independent: list[int], ahead: list[int], out: Floats) -> Floats:
-        """Coordinates of all features in the basis, into `out`; and, in the same pass, what `fetch` gives for some."""
+    def coordinates(self, inverse: Floats, independent: list[int], ahead: list[int], out: Floats) -> None:
+        """Coordinates of all features in the basis, into `out`; and below them what `fetch` gives for some."""
         ...
 
     def exact(self, features: Features) -> tuple[Floats, Floats, Floats | None]:
@@ -77,7 +77,7 @@ class GramBasis:
     """The basis from moments: it exists only through coordinates, S = W'W + what is left."""
 
     tolerance, rounding = 1e-8, 1e-13
-    redo, ahead = 0.0, (0, 0)
+    redo, together = 0.0, (0, 0)
     targets: Floats | None = None
 
     def __init__(self, problem: Problem) -> None:
@@ -107,9 +107,8 @@ class GramBasis:
     def give_up(self, Z: Floats) -> None:
         pass
 
-    def coordinates(self, inverse: Floats, independent: list[int], ahead: list[int], out: Floats) -> Floats:
+    def coordinates(self, inverse: Floats, independent: list[int], ahead: list[int], out: Floats) -> None:
         np.matmul(inverse.T, self.S[np.array(independent, dtype=np.intp)], out=out)
-        return np.empty((0, len(self.S)))
 
     def exact(self, features: Features) -> tuple[Floats, Floats, Floats | None]:
         raise NotImplementedError("moments hold no rows")
@@ -128,7 +127,7 @@ class RowsBasis:
         self.redo = 1e-2 if single else 1e-5
         # A product with 16 vectors takes little longer than one with 4, and one with 32 half as long again; its result
         # must stay a small part of X.
-        self.ahead = (0, 0) if problem.small else (min(15, n // 32), min(31, n // 32))
+        self.together = (0, 0) if problem.small else (min(16, 1 + n // 32), min(32, 1 + n // 32))
         self.targets = None if problem.targets is None else problem.targets.copy()
         self.k = 0
         self._Q = np.empty((n, 8), order="F")
@@ -213,13 +212,8 @@ class RowsBasis:
         self.k -= len(Z)
         self._fetched = {}  # they are beside what was given up as well
 
-    def coordinates(self, inverse: Floats, independent: list[int], ahead: list[int], out: Floats) -> Floats:
-        if not ahead:
-            self.columns.products(self.Q, out)
-            return np.empty((0, out.shape[1]))
-        products = self.columns.products(self._with_ahead(self.Q, ahead))
-        out[:] = products[: self.k]
-        return products[self.k :]
+    def coordinates(self, inverse: Floats, independent: list[int], ahead: list[int], out: Floats) -> None:
+        self.columns.products(self._with_ahead(self.Q, ahead), out)
 
     def exact(self, features: Features) -> tuple[Floats, Floats, Floats | None]:
         x = self.columns.centred(features)

@@ -21,6 +21,7 @@ Features = NDArray[np.intp]
 
 SMALL = 2**18  # numbers in X up to which a centred copy is cheaper than centring on the fly
 BLOCK = 2**18  # numbers in a block that is copied at a time
+FEW = 3  # vectors that are multiplied one by one in float32, which is faster than together
 WIDTH = 2500  # columns that are multiplied at a time in float32, which is faster than all of them
 CANCELS = 1e4  # part of a sum of squares that is the mean's, above which the difference is made again about the mean
 FLAT = 100.0  # |mean| / sd up to which a float32 product keeps about five digits
@@ -103,6 +104,10 @@ def _multiplied(vectors: Floats, X: NDArray[Any], out: Floats | None = None, *, 
     step = max(1, BLOCK // len(X)) if in_double else WIDTH
     vectors = np.ascontiguousarray(vectors, dtype=dtype)
     made = np.empty((len(vectors), X.shape[1])) if out is None else out
+    if len(vectors) <= FEW and not in_double:
+        for row, vector in zip(made, vectors, strict=True):
+            row[:] = vector @ X
+        return made
     for start in range(0, X.shape[1], step):
         block = X[:, start : start + step]
         made[:, start : start + step] = vectors @ block.astype(dtype, copy=False)

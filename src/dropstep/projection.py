@@ -189,13 +189,18 @@ class Projection:
         """Products of what is left of feature j with the live features: fetched with it, or some steps ago."""
         kept = self._rows.pop(j, None)
         if kept is None or self.left[j] < KEPT * kept.left:
-            some, most = self.basis.ahead
-            others = likely(some, most) if most and likely is not None else []
-            ahead = [i for i in others if i != j]
+            ahead = self._ahead(1, likely)
             products, k = self.basis.fetch(j, ahead)
             kept = _Row(products[0], k, float(self.left[j]))
             self._rows = {i: _Row(row, k, float(self.left[i])) for i, row in zip(ahead, products[1:], strict=True)}
         return self._up_to_date(j, kept)
+
+    def _ahead(self, needed: int, likely: Likely | None) -> list[int]:
+        """Features to fetch along with so many vectors that are needed: a product of 4, 8, 12 ... is the cheapest."""
+        some, most = self.basis.together
+        if likely is None or most <= needed:
+            return []
+        return likely(max(some, -(-needed // 4) * 4) - needed, most - needed)
 
     def _up_to_date(self, j: int, kept: _Row) -> Floats:
         if kept.size == self.size:
@@ -357,15 +362,16 @@ class Projection:
             return
         at, self._resting, self._live, self._rows = self._resting, None, None, {}
         self.basis.focus(None)
-        some, most = (max(0, ahead - self.size + 1) for ahead in self.basis.ahead)
-        ahead = likely(some, most) if likely is not None and most else []
-        fetched = self.basis.coordinates(self.inverse, self.independent, ahead, self.W)
+        size, ahead = self.size, self._ahead(self.size, likely)
+        self._grow(size + len(ahead))
+        self.basis.coordinates(self.inverse, self.independent, ahead, self._W[: size + len(ahead)])
+        fetched = self._W[size : size + len(ahead)].copy()
         awake = ~_mask(at, self.problem.n_features)
         left = np.maximum(self.problem.diagonal - np.einsum("ij,ij->j", self.W, self.W), 0.0)
         cross = self.problem.cross - self.W.T @ self.Z
         left[awake], cross[awake] = self.left[awake], self.cross[awake]
         self.left, self.cross = left, cross
-        self._rows = {i: _Row(row, self.size, float(self.left[i])) for i, row in zip(ahead, fetched, strict=True)}
+        self._rows = {i: _Row(row, size, float(self.left[i])) for i, row in zip(ahead, fetched, strict=True)}
         if self.basis.redo:
             self._make_exact()
         else:
@@ -374,11 +380,11 @@ class Projection:
 
     def _grow(self, size: int) -> None:
         """Room for so many directions. The rows of W are enlarged in place: a copy would be a large part of X."""
-        room = len(self._W)
-        if size > room:
-            self._W.resize((room + self._more, self._W.shape[1]), refcheck=False)
-            self._Z = np.concatenate([self._Z, np.zeros((self._more, self._Z.shape[1]))])
-            self._spanning = np.concatenate([self._spanning, np.zeros(self._more, dtype=np.intp)])
+        if size > len(self._W):
+            more = max(self._more, size - len(self._W))
+            self._W.resize((len(self._W) + more, self._W.shape[1]), refcheck=False)
+            self._Z = np.concatenate([self._Z, np.zeros((more, self._Z.shape[1]))])
+            self._spanning = np.concatenate([self._spanning, np.zeros(more, dtype=np.intp)])
 
 
 def _eliminated(left: Floats, cross: Floats, least: Floats) -> Change:

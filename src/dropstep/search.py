@@ -23,6 +23,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 SEPARATED = 1e13  # trace at which classes are apart as far as a float64 can tell
+FEW = 3  # features up to which no more are fetched ahead than may be added
 TIE = 1e-9  # gains closer than this part of the largest are equal, and the lowest index wins
 
 
@@ -191,6 +192,8 @@ class Search:
             wanted = min(max(some, int(enter.sum())), most)
         if self.rules.max_features is not None:
             wanted = min(wanted, self.rules.max_features - self.n_selected)
+        if wanted > FEW:
+            wanted += (most - wanted) % 4  # a product of 4, 8, 12 ... vectors is the cheapest
         if wanted < 1:
             return []
         hopes = self._hopes if self._known is None or self._unknown is not None else np.zeros(self.units.n)
