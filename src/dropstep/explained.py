@@ -43,7 +43,7 @@ class SingleChange(Change):
     def __init__(self, left: Floats, cross: Floats, free: NDArray[np.bool_]) -> None:
         self._left = np.where(free, left, np.inf)
         self._cross = cross
-        squares = np.square(cross[:, 0]) if cross.shape[1] == 1 else np.einsum("ij,ij->i", cross, cross)
+        squares = np.square(cross[:, 0]) if cross.shape[1] == 1 else np.square(cross) @ np.ones(cross.shape[1])
         super().__init__(1.0, free, squares / self._left)
 
     @property
@@ -84,7 +84,7 @@ class Explained:
 
     @cached_property
     def trace(self) -> float:
-        return max(float(self.M[0, 0] if len(self.M) == 1 else np.trace(self.M)), 0.0)
+        return max(sum(self.M.diagonal().tolist()), 0.0)
 
     @cached_property
     def logdet(self) -> float:

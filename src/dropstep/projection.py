@@ -98,13 +98,16 @@ class Projection:
 
     def additions(self, features: Features | None, without: Floats | None = None) -> Change:
         """What adding each one of the features (None: of all) would do, once directions were given up before."""
-        at = slice(None) if features is None else features
-        left, cross = self.left[at], self.cross[at]
+        if features is None:
+            left, cross, least = self.left, self.cross, self._least
+        else:
+            left, cross = self.left.take(features), self.cross.take(features, axis=0)
+            least = self._least.take(features)
         if without is not None:
-            W = without @ self.W[:, at]
+            W = without @ (self.W if features is None else self.W[:, features])
             left = left + np.einsum("ij,ij->j", W, W)
             cross = cross + W.T @ (without @ self.Z)
-        return SingleChange(left, cross, left > self._least[at])
+        return SingleChange(left, cross, left > least)
 
     def block_additions(self, members: Features, blocks: Floats, without: Floats | None = None) -> Change:
         """What adding each unit of m features would do: `members` is units x m, `blocks` the scatter within units."""
@@ -231,13 +234,15 @@ class Projection:
 
     def _update(self, w: Floats, square: Floats, z: Floats, sign: int) -> None:
         """Take the direction w, z out of what is left of the live features (-1), or put it back (+1)."""
-        at = slice(None) if self._live is None else self._live
-        left = self.left[at] + square if sign > 0 else self.left[at] - square
-        self.left[at] = np.abs(left, out=left)  # rounding may leave less than nothing
-        if len(z) == 1:
-            self.cross[at, 0] += (sign * z[0]) * w
+        change = (sign * z[0]) * w[:, None] if len(z) == 1 else np.multiply.outer(w, sign * z)
+        if self._live is None:
+            left = np.add(self.left, square, out=self.left) if sign > 0 else np.subtract(self.left, square, self.left)
+            np.abs(left, out=left)  # rounding may leave less than nothing
+            self.cross += change
         else:
-            self.cross[at] += np.multiply.outer(w, sign * z)
+            at = self._live
+            self.left[at] = np.abs(self.left[at] + sign * square)
+            self.cross[at] += change
 
     def _make_exact(self) -> None:
         """Where most of the scatter went since it was last exact, the difference lost digits: make it from the rows."""

@@ -72,7 +72,7 @@ class Search:
     @property
     def pool(self) -> Indices:
         """Candidates, by ascending unit."""
-        return np.flatnonzero(self._in_pool)
+        return self._in_pool.nonzero()[0]
 
     @property
     def worth(self) -> float:
