@@ -60,8 +60,12 @@ class Basis(Protocol):
         """Give up the last directions, along which the targets had the coordinates Z."""
         ...
 
-    def coordinates(self, inverse: Floats, independent: list[int], ahead: list[int], out: Floats) -> None:
-        """Coordinates of all features in the basis, into `out`; and below them what `fetch` gives for some."""
+    def coordinates(self, inverse: Floats, independent: list[int], ahead: list[int], out: Floats) -> Floats:
+        """Coordinates of all features in the basis, into `out`; and, in the same pass, what `fetch` gives for some."""
+        ...
+
+    def settle(self) -> None:
+        """Give back what was kept for features that might have been added next."""
         ...
 
     def exact(self, features: Features) -> tuple[Floats, Floats, Floats | None]:
@@ -107,8 +111,12 @@ class GramBasis:
     def give_up(self, Z: Floats) -> None:
         pass
 
-    def coordinates(self, inverse: Floats, independent: list[int], ahead: list[int], out: Floats) -> None:
+    def coordinates(self, inverse: Floats, independent: list[int], ahead: list[int], out: Floats) -> Floats:
         np.matmul(inverse.T, self.S[np.array(independent, dtype=np.intp)], out=out)
+        return out[:0]
+
+    def settle(self) -> None:
+        pass
 
     def exact(self, features: Features) -> tuple[Floats, Floats, Floats | None]:
         raise NotImplementedError("moments hold no rows")
@@ -132,6 +140,7 @@ class RowsBasis:
         self.k = 0
         self._Q = np.empty((n, 8), order="F")
         self._measured = np.empty(0)
+        self._place = np.empty((0, p))
         self._fetched: dict[int, Floats] = {}  # what was left of the features that were fetched ahead
         self._near, self._held = self.columns, np.arange(p)
         self._pick: Features | None = None
@@ -167,8 +176,16 @@ class RowsBasis:
         return np.asarray(vectors - Q @ (Q.T @ vectors))
 
     def fetch(self, j: int, ahead: list[int]) -> tuple[Floats, int]:
-        products = self._near.products(self._with_ahead(self._measured[:, None], ahead))
+        products = self._products(self._with_ahead(self._measured[:, None], ahead))
         return products if self._pick is None else products[:, self._pick], self.k
+
+    def _products(self, vectors: Floats) -> Floats:
+        """Products with the features held, in a place that the next ones will take."""
+        m, p = vectors.shape[1], len(self._held)
+        if self._place.shape[0] < m or self._place.shape[1] != p:
+            self._place = np.empty((0, p))  # give the old one back first
+            self._place = np.empty((m, p))
+        return self._near.products(vectors, self._place[:m])
 
     def _with_ahead(self, vectors: Floats, ahead: list[int]) -> Floats:
         """Vectors, and beside them what is left of features, which is kept for when they are added."""
@@ -212,8 +229,15 @@ class RowsBasis:
         self.k -= len(Z)
         self._fetched = {}  # they are beside what was given up as well
 
-    def coordinates(self, inverse: Floats, independent: list[int], ahead: list[int], out: Floats) -> None:
-        self.columns.products(self._with_ahead(self.Q, ahead), out)
+    def coordinates(self, inverse: Floats, independent: list[int], ahead: list[int], out: Floats) -> Floats:
+        if not ahead:
+            return self.columns.products(self.Q, out)[:0]
+        products = self._products(self._with_ahead(self.Q, ahead))
+        out[:] = products[: self.k]
+        return products[self.k :]
+
+    def settle(self) -> None:
+        self._fetched, self._place = {}, np.empty((0, 0))
 
     def exact(self, features: Features) -> tuple[Floats, Floats, Floats | None]:
         x = self.columns.centred(features)

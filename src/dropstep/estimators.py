@@ -148,8 +148,9 @@ class Selector(CallbackSupportMixin, SelectorMixin, BaseEstimator):
 
 def _chosen(selected: Sequence[int], n_features: int) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """Selected features as indices, and as a mask."""
-    indices = np.array(selected, dtype=np.intp)
-    return indices, np.isin(np.arange(n_features), indices)
+    indices, mask = np.array(selected, dtype=np.intp), np.zeros(n_features, dtype=bool)
+    mask[indices] = True
+    return indices, mask
 
 
 class _Report:

@@ -192,6 +192,7 @@ class Projection:
         """Products of what is left of feature j with the live features: fetched with it, or some steps ago."""
         kept = self._rows.pop(j, None)
         if kept is None or self.left[j] < KEPT * kept.left:
+            self._rows = {}  # the next products take their place
             ahead = self._ahead(1, likely)
             products, k = self.basis.fetch(j, ahead)
             kept = _Row(products[0], k, float(self.left[j]))
@@ -368,9 +369,7 @@ class Projection:
         at, self._resting, self._live, self._rows = self._resting, None, None, {}
         self.basis.focus(None)
         size, ahead = self.size, self._ahead(self.size, likely)
-        self._grow(size + len(ahead))
-        self.basis.coordinates(self.inverse, self.independent, ahead, self._W[: size + len(ahead)])
-        fetched = self._W[size : size + len(ahead)].copy()
+        fetched = self.basis.coordinates(self.inverse, self.independent, ahead, self.W)
         awake = ~_mask(at, self.problem.n_features)
         left = np.maximum(self.problem.diagonal - np.einsum("ij,ij->j", self.W, self.W), 0.0)
         cross = self.problem.cross - self.W.T @ self.Z
@@ -382,6 +381,11 @@ class Projection:
         else:
             self._settle_noise()
             self._doubt(at, self.left[at])
+
+    def settle(self) -> None:
+        """Give back what was kept for features that might have been added next."""
+        self._rows = {}
+        self.basis.settle()
 
     def _grow(self, size: int) -> None:
         """Room for so many directions. The rows of W are enlarged in place: a copy would be a large part of X."""

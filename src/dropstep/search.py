@@ -55,6 +55,7 @@ class Search:
         self.score = criterion.value(self.projection.explained, 0)
         self.selected: list[int] = []
         self.dropped: Indices = np.empty(0, dtype=np.intp)
+        self._told: tuple[int, ...] | None = None  # the features of what is dropped, if it was dropped in one step
         self.include = tuple(include)
         self.n_evaluations = 0
         self.stop: Stop | None = None
@@ -296,6 +297,7 @@ class Search:
         evaluations = self.n_evaluations
         if len(self.dropped):
             self.recall("re-forward")
+        self.projection.settle()
         pool, gains = self.pool, np.zeros(self._n_pool)
         if self._no_room() not in (Stop.EXACT, Stop.ROWS, Stop.POOL):
             moves = Moves(pool, self.units.additions(self.projection, pool), self._state, adding=True)
@@ -341,8 +343,10 @@ class Search:
         """Take candidates out of the pool until they are recalled."""
         self._in_pool[units] = False
         self._n_pool -= len(units)
-        self.dropped = np.concatenate([self.dropped, units]) if len(self.dropped) else units
-        return Step(phase, "drop", self._sorted_features(units), 0.0, self.score, self._n_pool)
+        features = self._sorted_features(units)
+        self._told = None if len(self.dropped) else features
+        self.dropped = np.concatenate([self.dropped, units])
+        return Step(phase, "drop", features, 0.0, self.score, self._n_pool)
 
     def recall(self, phase: Phase) -> Step:
         """Take every dropped candidate back into the pool."""
@@ -351,7 +355,8 @@ class Search:
         self._n_pool += len(units)
         self._unknown = units
         self.projection.recall(self.likely)
-        return Step(phase, "recall", self._sorted_features(units), 0.0, self.score, self._n_pool)
+        features = self._sorted_features(units) if self._told is None else self._told
+        return Step(phase, "recall", features, 0.0, self.score, self._n_pool)
 
     def _sorted_features(self, units: Indices) -> tuple[int, ...]:
         features = self.units.features(units)

@@ -29,10 +29,10 @@ class Units:
         self.singles = members is None
         self.n = problem.n_features if members is None else len(members)
         self._members = members
-        self.lengths = np.ones(self.n, dtype=np.intp)
+        self.lengths = np.broadcast_to(np.intp(1), self.n)
         self._blocks: dict[int, tuple[Indices, Floats]] = {}
-        self._place = np.arange(self.n)
         if members is not None:
+            self._place = np.arange(self.n)
             self.lengths = np.array([len(unit) for unit in members], dtype=np.intp)
             for m in np.unique(self.lengths):
                 at = np.flatnonzero(self.lengths == m)
