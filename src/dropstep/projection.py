@@ -19,8 +19,8 @@ Floats = NDArray[np.float64]
 Features = NDArray[np.intp]
 Likely = Callable[[int, int], list[int]]
 
-MORE = 4  # directions for which room is made at a time, at least,
-ROOM = 2**16  # and as many as fit in this many numbers
+MORE = 32  # directions for which room is made at a time, if that is a small part of X,
+ROOM = 2**16  # or in this many numbers
 APART = 1e-6  # part of its scatter that a feature must have between classes, for classes to be apart by it
 KEPT = 1e-3  # part of the scatter that must be left since products were fetched, for them to have their digits
 
@@ -61,7 +61,7 @@ class Projection:
         self._thin = problem.diagonal * self.basis.redo  # where less is left, the difference has lost its digits
         self._rows: dict[int, _Row] = {}
         self._low = 0  # how many features had nothing left when this was last looked at
-        self._more = max(MORE, min(ROOM // problem.n_features, problem.n_features))
+        self._more = max(4, min(MORE, int(problem.n) // 16), min(ROOM // problem.n_features, problem.n_features))
         self._W = np.zeros((self._more, problem.n_features))
         self._Z = np.zeros((self._more, problem.n_targets))
         self._inverse = np.zeros((0, 0))
