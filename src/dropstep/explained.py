@@ -84,7 +84,7 @@ class Explained:
 
     @cached_property
     def trace(self) -> float:
-        return max(sum(self.M.diagonal().tolist()), 0.0)
+        return max(float(sum(self.M.diagonal().tolist())), 0.0)
 
     @cached_property
     def logdet(self) -> float:

@@ -220,7 +220,7 @@ class Projection:
         else:
             self._noise[self._live] += shaky * square
         self._least = self._noise * self.basis.tolerance
-        low = np.count_nonzero(self.left <= self._least)
+        low = int(np.count_nonzero(self.left <= self._least))
         if low > self._low + 1:  # more than the one that was added
             live = np.arange(len(self.left)) if self._live is None else self._live
             self._doubt(live, self.left[live])
