@@ -71,6 +71,21 @@ class BlockChange(Change):
         return BlockChange(self._vectors[here], np.asarray(self.rank)[here])
 
 
+def eliminated(left: Floats, cross: Floats, least: Floats) -> BlockChange:
+    """Elimination within each unit, all units at once; a feature in the span of the earlier ones adds nothing."""
+    left, cross = left.copy(), cross.copy()
+    vectors, rank = np.zeros_like(cross), np.zeros(len(cross))
+    for t in range(left.shape[1]):
+        free = left[:, t, t] > least[:, t]
+        length = np.sqrt(np.where(free, left[:, t, t], np.inf))
+        w = left[:, t, :] / length[:, None]
+        vectors[:, t] = cross[:, t] / length[:, None]
+        left -= w[:, :, None] * w[:, None, :]
+        cross -= w[:, :, None] * vectors[:, t][:, None, :]
+        rank += free
+    return BlockChange(vectors, rank)
+
+
 class Explained:
     """The matrix M = base + sign * G of a selection.
 

@@ -12,7 +12,7 @@ from scipy import linalg
 from scipy.linalg import lapack
 
 from dropstep.basis import basis_of
-from dropstep.explained import BlockChange, Change, Explained, SingleChange
+from dropstep.explained import Change, Explained, SingleChange, eliminated
 from dropstep.problem import Problem
 
 Floats = NDArray[np.float64]
@@ -117,7 +117,7 @@ class Projection:
             W = np.einsum("rk,kum->rum", without, W)
             left = left + np.einsum("rum,rul->uml", W, W)
             cross = cross + np.einsum("rum,rt->umt", W, without @ self.Z)
-        return _eliminated(left, cross, self._least[members])
+        return eliminated(left, cross, self._least[members])
 
     def removals(self, places: list[int]) -> Change:
         """What removing each independent feature, by its place in `independent`, would do."""
@@ -394,21 +394,6 @@ class Projection:
             self._W.resize((len(self._W) + more, self._W.shape[1]), refcheck=False)
             self._Z = np.concatenate([self._Z, np.zeros((more, self._Z.shape[1]))])
             self._spanning = np.concatenate([self._spanning, np.zeros(more, dtype=np.intp)])
-
-
-def _eliminated(left: Floats, cross: Floats, least: Floats) -> Change:
-    """Elimination within each unit, all units at once; a feature in the span of the earlier ones adds nothing."""
-    left, cross = left.copy(), cross.copy()
-    vectors, rank = np.zeros_like(cross), np.zeros(len(cross))
-    for t in range(left.shape[1]):
-        free = left[:, t, t] > least[:, t]
-        length = np.sqrt(np.where(free, left[:, t, t], np.inf))
-        w = left[:, t, :] / length[:, None]
-        vectors[:, t] = cross[:, t] / length[:, None]
-        left -= w[:, :, None] * w[:, None, :]
-        cross -= w[:, :, None] * vectors[:, t][:, None, :]
-        rank += free
-    return BlockChange(vectors, rank)
 
 
 def _mask(features: Features, n: int) -> NDArray[np.bool_]:

@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 SEPARATED = 1e13  # trace at which classes are apart as far as a float64 can tell
-FEW = 3  # features up to which no more are fetched ahead than may be added
+FEW = 7  # features to fetch ahead even where fewer may be added, which may be others than it seems
 TIE = 1e-9  # gains closer than this part of the largest are equal, and the lowest index wins
 
 
@@ -192,8 +192,9 @@ class Search:
             enter = self.rules.enter.worth(self._known, self.problem) & self._in_pool[self._known.units]
             wanted = min(max(some, int(enter.sum())), most)
         if self.rules.max_features is not None:
-            wanted = min(wanted, self.rules.max_features - self.n_selected)
-        if wanted > FEW:
+            room = self.rules.max_features - self.n_selected
+            wanted = min(wanted, max(room, FEW) if room > 1 else room)
+        if wanted > 1:
             wanted += (most - wanted) % 4  # a product of 4, 8, 12 ... vectors is the cheapest
         if wanted < 1:
             return []

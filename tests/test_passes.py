@@ -1,0 +1,117 @@
+"""How often X is read: counts, not times. Tables large enough that features rest, and rows of S are fetched ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dropstep import Path, select
+from dropstep.columns import Columns
+
+N, P, TRUE = 1000, 2500, 40
+
+
+@pytest.fixture(scope="module")
+def table() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Forty features of the same strength, so that a search needs many of them."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((N, P))
+    return X, X[:, :TRUE].sum(axis=1) + 0.5 * rng.standard_normal(N)
+
+
+@pytest.fixture
+def passes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """The number of vectors in each product with all columns, in turn."""
+    made: list[int] = []
+    products: Callable[..., Any] = Columns.products
+
+    def counted(self: Columns, R: Any, out: Any = None) -> Any:
+        if self.X.shape[1] == P:
+            made.append(R.shape[1])
+        return products(self, R, out)
+
+    monkeypatch.setattr(Columns, "products", counted)
+    yield made
+
+
+def steps_with_passes(path_of: Callable[..., Path], made: list[int]) -> list[tuple[str, int]]:
+    """What each step did, and how many products were made for it."""
+    told: list[tuple[str, int]] = []
+    seen = 0
+
+    def callback(step: Any) -> None:
+        nonlocal seen
+        told.append((step.action, len(made) - seen))
+        seen = len(made)
+
+    path_of(callback=callback)
+    return told
+
+
+@pytest.mark.parametrize("strategy", ["forward", "stepwise"])
+def test_far_fewer_passes_than_steps(strategy: str, table: Any, passes: list[int]) -> None:
+    path = select(*table, strategy=strategy, way="columns")
+    assert len(path.selected) >= TRUE
+    assert len(passes) <= len(path.selected) / 5
+    assert all(m <= 32 for m in passes)
+
+
+def test_dropped_features_are_read_once_more_when_they_are_recalled(table: Any, passes: list[int]) -> None:
+    told = steps_with_passes(lambda **words: select(*table, strategy="dropping", **words), passes)
+    actions = [action for action, _ in told]
+    dropped, recalled = actions.index("drop"), actions.index("recall")
+    assert recalled - dropped > 5
+    assert not any(made for _, made in told[dropped + 1 : recalled])
+    assert told[recalled][1] == 1
+
+
+def test_a_removal_reads_nothing(table: Any, passes: list[int]) -> None:
+    X, y = table
+    mixed = X.copy()
+    mixed[:, TRUE] += X[:, :6] @ np.array([3.0, 2.0, 1.0, 1.0, 0.5, 0.5])  # the best at first, and useless in the end
+    told = steps_with_passes(lambda **words: select(mixed, y, strategy="stepwise", **words), passes)
+    assert any(action == "remove" for action, _ in told)
+    assert not any(made for action, made in told if action == "remove")
+
+
+def test_little_is_fetched_where_little_may_be_added(table: Any, passes: list[int]) -> None:
+    words: dict[str, Any] = {"strategy": "forward", "criterion": "rss", "enter": 0}
+    select(*table, max_features=1, **words)
+    assert passes == [1]
+    passes.clear()
+    select(*table, max_features=5, **words)
+    assert passes[0] == 8
+    assert len(passes) <= 2
+
+
+def test_what_cannot_be_added_is_not_fetched(passes: list[int]) -> None:
+    """One strong feature and noise: the first pass is the last."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((N, P))
+    path = select(X, X[:, 7] + 0.1 * rng.standard_normal(N), strategy="forward")
+    assert path.selected == (7,)
+    assert passes == [16]
+
+
+@pytest.mark.parametrize("strategy", ["forward", "stepwise", "dropping", "fbed", "floating"])
+@pytest.mark.parametrize("kind", ["regression", "several targets", "classes"])
+def test_what_is_fetched_ahead_is_what_moments_hold(strategy: str, kind: str, table: Any) -> None:
+    """Far more features than fit in the first room for directions, and both ways the same path."""
+    X, y = table
+    words: dict[str, Any] = {"strategy": strategy, "max_features": 45}
+    if kind == "several targets":
+        y = np.column_stack([y, X[:, 20:60].sum(axis=1) + 0.5 * np.random.default_rng(2).standard_normal(N)])
+    if kind == "classes":
+        y, words["enter"], words["leave"] = np.digitize(y, np.quantile(y, [0.3, 0.7])), 0.01, 0.005
+    columns, moments = (select(X, y, way=way, **words) for way in ("columns", "moments"))
+    assert len(columns.selected) > 32
+    assert [(s.action, s.features, s.pool) for s in columns.steps] == [
+        (s.action, s.features, s.pool) for s in moments.steps
+    ]
+    np.testing.assert_allclose([s.gain for s in columns.steps], [s.gain for s in moments.steps], rtol=1e-6, atol=1e-9)
+    assert columns.n_evaluations == moments.n_evaluations
+    assert columns.ranking == moments.ranking
