@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks import bars, data, machine, report
+from benchmarks import bars, data, machine, report, where
 from benchmarks.growth import GROWTHS, LINES, QUICK_GROWTHS, Grown, grown
 from benchmarks.rivals import RIVALS, Rival
 from benchmarks.runner import Outcome, run
@@ -21,6 +21,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     names = [*(workload.name for workload in WORKLOADS), "growth", *bars.BARS]
     parser.add_argument("--quick", action="store_true", help="smaller workloads, fewer runs, no bars")
     parser.add_argument("--bars", action="store_true", help="the bars alone: what is promised, met or not met")
+    parser.add_argument("--where", action="store_true", help="where the time of a selection goes, by its parts")
     parser.add_argument(
         "--only", nargs="+", metavar="NAME", default=[], help=f"some of: {', '.join(dict.fromkeys(names))}"
     )
@@ -82,6 +83,9 @@ def main(words: Sequence[str] | None = None) -> None:
     args = arguments(words)
     repeats = args.repeats or (2 if args.quick else 5)
     print(machine.heading())
+    if args.where:
+        where.show(args.only, repeats)
+        return
     outcomes = [] if args.bars else workloads(args, repeats)
     measured = [] if args.bars else growths(args, repeats)
     # Names of bars are also names of workloads: without --bars, --only means the workload.

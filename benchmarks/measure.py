@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 QUICK = 0.02  # seconds: a call as short as this is repeated more often, because noise is larger beside it
 MOST = 1000  # rounds of calls as short as that
-PAUSE = 0.12  # seconds before each call: threads of the BLAS in the call before may spin that long
+PAUSE = 0.12  # seconds before a longer call: threads of the BLAS in the call before may spin that long
+BREATH = 0.001  # seconds before a short one
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def interleaved(
             if seconds[name] and (spent > budget or (turn >= repeats and not wants_more(seconds[name]))):
                 continue
             for _ in range((burst or {}).get(name, 1)):
-                time.sleep(PAUSE)
+                time.sleep(BREATH if min(seconds[name], default=0.0) < QUICK else PAUSE)
                 results[name], elapsed = clock(call)
                 seconds[name].append(elapsed)
         if turn + 1 >= repeats and not any(wants_more(times) for times in seconds.values()):

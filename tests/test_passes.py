@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ def table() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 @pytest.fixture
-def passes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+def passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The number of vectors in each product with all columns, in turn."""
     made: list[int] = []
     products: Callable[..., Any] = Columns.products
@@ -35,7 +35,7 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
         return products(self, R, out)
 
     monkeypatch.setattr(Columns, "products", counted)
-    yield made
+    return made
 
 
 def steps_with_passes(path_of: Callable[..., Path], made: list[int]) -> list[tuple[str, int]]:

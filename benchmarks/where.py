@@ -1,0 +1,137 @@
+"""Where the time of a selection goes: a profile of its parts, in milliseconds and in passes over X."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial, wraps
+from typing import Any
+from unittest import mock
+
+from benchmarks import data
+from benchmarks.bars import SMALL, SQUARE, TALL, WIDE
+from benchmarks.measure import PAUSE, QUICK, clock, interleaved, yardsticks
+from benchmarks.simulated import Simulated
+from dropstep import columns, problem, select
+from dropstep.columns import Columns
+from dropstep.projection import Projection
+from dropstep.search import Search
+
+# What is timed, from the outside in: the time of a part is without that of the parts inside it.
+PARTS: dict[str, tuple[tuple[Any, str], ...]] = {
+    "moments: sums by class, X'X": ((problem, "of_rows"),),
+    "columns: sums of squares": ((columns, "in_threads"),),
+    "columns: sums, and products with y": ((problem, "columns_of"),),
+    "columns: products with features": ((Columns, "products"),),
+    "what is left of all features": tuple((Projection, name) for name in ("add", "remove", "recall", "rest")),
+    "gains, and who is best": tuple((Search, name) for name in ("best_addition", "best_removal", "hopeless", "likely")),
+    "steps, the pool, the score": tuple((Search, name) for name in ("add", "remove", "drop", "rest", "recall")),
+    "ranking": ((Search, "ranking"),),
+}
+REST = "the table, the target, the rules, the path"
+
+
+@dataclass
+class Profile:
+    """Seconds and calls of each part of one run."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    calls: dict[str, int] = field(default_factory=dict)
+    vectors: list[int] = field(default_factory=list)
+    inside: list[float] = field(default_factory=lambda: [0.0])
+
+    def timed(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def run(*args: Any, **words: Any) -> Any:
+            if function.__name__ == "products" and args[1].ndim == 2:
+                self.vectors.append(args[1].shape[1])
+            self.inside.append(0.0)
+            result, seconds = clock(partial(function, *args, **words))
+            self.seconds[part] = self.seconds.get(part, 0.0) + seconds - self.inside.pop()
+            self.calls[part] = self.calls.get(part, 0) + 1
+            self.inside[-1] += seconds
+            return result
+
+        return run
+
+
+@contextmanager
+def profiled() -> Iterator[Profile]:
+    profile = Profile()
+    with ExitStack() as stack:
+        for part, functions in PARTS.items():
+            for owner, name in functions:
+                stack.enter_context(mock.patch.object(owner, name, profile.timed(part, getattr(owner, name))))
+        yield profile
+
+
+def python_calls(call: Callable[[], Any]) -> int:
+    """Calls of Python functions, and of C functions by name, that a call makes."""
+    count = 0
+
+    def counted(frame: Any, event: str, arg: Any) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(counted)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def lines(name: str, X: Any, call: Callable[[], Any], repeats: int) -> Iterator[str]:
+    """The profile of the fastest of several runs."""
+    best, seconds = Profile(), float("inf")
+    for turn in range(100 * repeats):
+        if seconds > QUICK and turn > 2 * repeats:
+            break
+        time.sleep(PAUSE if seconds > QUICK else 0)
+        with profiled() as profile:
+            _, taken = clock(call)
+        if taken < seconds:
+            best, seconds = profile, taken
+    one_pass = interleaved(yardsticks(X), repeats, burst={"one pass": 3})["one pass"].best
+    yield f"{name}: {seconds * 1e3:.3g} ms, {seconds / one_pass:.1f} passes of {one_pass * 1e3:.3g} ms"
+    best.seconds[REST] = seconds - sum(best.seconds.values())
+    for part, taken in sorted(best.seconds.items(), key=lambda item: -item[1]):
+        calls = f"{best.calls[part]} calls" if part in best.calls else ""
+        vectors = f", of {', '.join(map(str, best.vectors))} vectors" if part.endswith("with features") else ""
+        share = f"{taken / seconds:6.1%} {taken * 1e3:9.3f} ms {taken / one_pass:7.2f} passes"
+        yield f"  {share}  {part}{f' ({calls}{vectors})' if calls else ''}"
+    yield f"  {python_calls(call):,} calls of functions"
+
+
+def show(only: list[str], repeats: int) -> None:
+    """Profile the selections that the bars are about."""
+    tables: dict[str, tuple[Simulated, tuple[str, ...]]] = {
+        "tall": (TALL, ("dropping",)),
+        "square": (SQUARE, ("dropping", "forward")),
+        "wide": (WIDE, ("dropping", "forward")),
+        "small": (SMALL, ("dropping",)),
+    }
+    for name, (table, strategies) in tables.items():
+        if only and name not in only:
+            continue
+        X, y = table()
+        words = {"max_features": SMALL.k} if table is SMALL else {}
+        for strategy in strategies:
+            call = partial(select, X, y, strategy=strategy, **words)
+            print("\n".join(["", *lines(f"{name}, {strategy}", X, call, repeats)]), flush=True)
+        if name == "square":
+            single = X.astype("float32")
+            call = partial(select, single, y)
+            print("\n".join(["", *lines("square in float32, dropping", single, call, repeats)]), flush=True)
+    if not only or "digits" in only:
+        try:
+            X, y = data.read("optdigits")
+        except FileNotFoundError as error:
+            print(f"\ndigits: left out, {error}")
+            return
+        X = data.standardised(X)
+        call = partial(select, X, y, criterion="trace", enter=0.05, leave=0.05)
+        print("\n".join(["", *lines("digits, dropping", X, call, repeats)]), flush=True)
