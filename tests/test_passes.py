@@ -10,7 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from dropstep import Path, select
+from dropstep.basis import Foresight
 from dropstep.columns import Columns
+from dropstep.problem import cheaper_way
 
 N, P, TRUE = 1000, 2500, 40
 
@@ -115,3 +117,33 @@ def test_what_is_fetched_ahead_is_what_moments_hold(strategy: str, kind: str, ta
     np.testing.assert_allclose([s.gain for s in columns.steps], [s.gain for s in moments.steps], rtol=1e-6, atol=1e-9)
     assert columns.n_evaluations == moments.n_evaluations
     assert columns.ranking == moments.ranking
+
+
+def test_what_was_fetched_in_vain_is_not_fetched_again_soon() -> None:
+    foresight = Foresight(16, 32)
+    fetched = []
+    for used in (5, 0, 0, 0, 0, 0, 1, *[0] * 9, 3, 0):
+        fetched.append(len(foresight.ahead(1, lambda some, most: list(range(some)))))
+        foresight.used = used
+    assert fetched == [15, 15, 0, 0, 0, 0, 15, *[0] * 8, 15, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("n", "p", "asked", "way"),
+    [
+        (200_000, 200, None, "moments"),  # tall
+        (52_397, 276, 20, "moments"),
+        (80_000, 5_000, 20, "columns"),  # 20 features cost less than X'X
+        (5_000, 10_000, None, "columns"),  # square: S would be larger than X
+        (500, 20_000, None, "columns"),  # wide
+        (80, 80, 4, "columns"),  # tiny: as cheap, and more digits
+    ],
+)
+def test_the_way_is_the_cheaper_one(n: int, p: int, asked: int | None, way: str) -> None:
+    assert cheaper_way(n, p, asked) == way
+
+
+def test_the_way_can_be_forced_and_is_told(table: Any) -> None:
+    X, y = table[0][:, :50], table[1]
+    assert select(X, y).way == cheaper_way(N, 50)
+    assert {select(X, y, way=way).way for way in ("moments", "columns")} == {"moments", "columns"}

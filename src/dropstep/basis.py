@@ -6,6 +6,7 @@ of features in the basis, and (columns only) what is left of features exactly, w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -17,6 +18,10 @@ from dropstep.problem import Problem
 Floats = NDArray[np.float64]
 Features = NDArray[np.intp]
 
+Likely = Callable[[int, int], list[int]]  # names some features that may be added next, or at most so many
+
+WORTH = 2  # features fetched ahead that must be added for a product of many vectors to be cheaper than one of each,
+ALONE = 2  # and how many are fetched alone where fewer were: twice as many, and again twice as many the next time
 MOST = 0.5  # part of a vector's scatter that must be left for one projection to be exact; otherwise it takes two
 
 
@@ -75,6 +80,33 @@ class Basis(Protocol):
 
 def basis_of(problem: Problem) -> Basis:
     return RowsBasis(problem) if isinstance(problem.scatter, Columns) else GramBasis(problem)
+
+
+class Foresight:
+    """How many features to fetch ahead.
+
+    Where features are alike, the next one can hardly be told: what was fetched in vain is not fetched again soon.
+    """
+
+    def __init__(self, some: int, most: int) -> None:
+        self.some, self.most = some, most
+        self.used = 0  # how many of those fetched last were added
+        self._fetched, self._vain, self._alone = False, 0, 0
+
+    def ahead(self, needed: int, likely: Likely | None) -> list[int]:
+        """Features to fetch along with so many vectors that are needed: a product of 4, 8, 12 ... is the cheapest."""
+        if likely is None or self.most <= needed:
+            return []
+        if self._fetched:
+            self._vain = self._vain + 1 if self.used < WORTH else 0
+            self._alone = ALONE * 2**self._vain if self._vain else 0
+        if self._alone and needed == 1:
+            self._alone -= 1
+            found = []
+        else:
+            found = likely(max(self.some, -(-needed // 4) * 4) - needed, self.most - needed)
+        self._fetched, self.used = bool(found), 0
+        return found
 
 
 class GramBasis:

@@ -122,14 +122,15 @@ def cheaper_way(n: int, p: int, max_features: int | None = None) -> Way:
     """The way to have S that costs less, counted in passes over X (the time of one X'y).
 
     Moments: one symmetric product, about p / 24 passes, and p x p numbers, which must be few beside X. Columns: three
-    passes for the sums, three for every 24 of the features that are added, and vectors as long as the rows are many
-    for each of these, which come to 2 added^2 / p passes. How many will be added is not known before: `max_features`,
-    or 48. A tiny table is cheap either way, and from columns its numbers have more digits.
+    passes for the sums, half a pass for each feature that is added (a tenth where the next ones can be told and are
+    fetched together, one and more where features are alike), and vectors as long as the rows are many for each of
+    these, which come to 2 added^2 / p passes. How many will be added is not known before: `max_features`, or 48. A tiny
+    table is cheap either way, and from columns its numbers have more digits.
     """
     if n * p <= TINY or p > n / 8:
         return "columns"
     added = min(p, 48 if max_features is None else max_features)
-    return "moments" if 1 + p / 24 <= 3 + 3 * -(-added // 24) + 2 * added**2 / p else "columns"
+    return "moments" if 1 + p / 24 <= 3 + added / 2 + 2 * added**2 / p else "columns"
 
 
 def problem_of(table: Table, target: Target, weights: Floats | None, way: Way) -> Problem:

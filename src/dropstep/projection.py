@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from scipy import linalg
 from scipy.linalg import lapack
 
-from dropstep.basis import basis_of
+from dropstep.basis import Foresight, Likely, basis_of
 from dropstep.explained import Change, Explained, SingleChange, eliminated
 from dropstep.problem import Problem
 
 Floats = NDArray[np.float64]
 Features = NDArray[np.intp]
-Likely = Callable[[int, int], list[int]]
 
 MORE = 32  # directions for which room is made at a time, if that is a small part of X,
 ROOM = 2**16  # or in this many numbers
@@ -60,6 +59,7 @@ class Projection:
         self._shakiest = 0.0
         self._thin = problem.diagonal * self.basis.redo  # where less is left, the difference has lost its digits
         self._rows: dict[int, _Row] = {}
+        self._foresight = Foresight(*self.basis.together)
         self._low = 0  # how many features had nothing left when this was last looked at
         self._more = max(4, min(MORE, int(problem.n) // 16), min(ROOM // problem.n_features, problem.n_features))
         self._W = np.zeros((self._more, problem.n_features))
@@ -191,20 +191,15 @@ class Projection:
     def _products(self, j: int, likely: Likely | None) -> Floats:
         """Products of what is left of feature j with the live features: fetched with it, or some steps ago."""
         kept = self._rows.pop(j, None)
+        if kept is not None:
+            self._foresight.used += 1
         if kept is None or self.left[j] < KEPT * kept.left:
+            ahead = self._foresight.ahead(1, likely)
             self._rows = {}  # the next products take their place
-            ahead = self._ahead(1, likely)
             products, k = self.basis.fetch(j, ahead)
             kept = _Row(products[0], k, float(self.left[j]))
             self._rows = {i: _Row(row, k, float(self.left[i])) for i, row in zip(ahead, products[1:], strict=True)}
         return self._up_to_date(j, kept)
-
-    def _ahead(self, needed: int, likely: Likely | None) -> list[int]:
-        """Features to fetch along with so many vectors that are needed: a product of 4, 8, 12 ... is the cheapest."""
-        some, most = self.basis.together
-        if likely is None or most <= needed:
-            return []
-        return likely(max(some, -(-needed // 4) * 4) - needed, most - needed)
 
     def _up_to_date(self, j: int, kept: _Row) -> Floats:
         if kept.size == self.size:
@@ -368,7 +363,7 @@ class Projection:
             return
         at, self._resting, self._live, self._rows = self._resting, None, None, {}
         self.basis.focus(None)
-        size, ahead = self.size, self._ahead(self.size, likely)
+        size, ahead = self.size, self._foresight.ahead(self.size, likely)
         fetched = self.basis.coordinates(self.inverse, self.independent, ahead, self.W)
         awake = ~_mask(at, self.problem.n_features)
         left = np.maximum(self.problem.diagonal - np.einsum("ij,ij->j", self.W, self.W), 0.0)
