@@ -242,8 +242,7 @@ class RowsBasis:
     def extend(self, length: float) -> None:
         if self.k == self._Q.shape[1]:
             self._Q = np.concatenate([self._Q, np.empty_like(self._Q)], axis=1)
-        q = self._measured / length
-        self._Q[:, self.k] = q
+        q = np.divide(self._measured, length, out=self._Q[:, self.k])
         self.k += 1
         if self.targets is not None:
             self.targets -= np.multiply.outer(q, q @ self.targets)

@@ -351,7 +351,9 @@ class Search:
 
     def recall(self, phase: Phase) -> Step:
         """Take every dropped candidate back into the pool."""
-        units, self.dropped = np.sort(self.dropped), np.empty(0, dtype=np.intp)
+        units, self.dropped = self.dropped, np.empty(0, dtype=np.intp)
+        if self._told is None:
+            units = np.sort(units)
         self._in_pool[units] = True
         self._n_pool += len(units)
         self._unknown = units
