@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from dropstep import Selector
+from dropstep import Selector, select
+from dropstep.columns import Columns
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # benchmarks belong to no installed package
 
 from benchmarks import __main__ as command
-from benchmarks import bars, report
+from benchmarks import bars, report, where
 from benchmarks.drawings import draw
 from benchmarks.from_rows import AnewFromRows, NegativeEBIC
 from benchmarks.growth import OURS, Grown, Growth, grown
@@ -141,3 +142,20 @@ def test_the_command_knows_its_names(capsys):
         command.arguments(["--only", "huge"])
     assert "unknown huge; --only takes" in capsys.readouterr().err
     assert len({workload.name for workload in WORKLOADS}) == len(WORKLOADS)
+
+
+def test_the_profile_tells_all_of_the_time_and_leaves_nothing_behind():
+    X, y = Simulated(600, 500, 5)()
+    before = Columns.products
+    with where.profiled() as profile:
+        path = select(X, y)
+    assert Columns.products is before
+    assert profile.calls["steps, the pool, the score"] >= len(path.steps)
+    assert profile.calls["columns: products with features"] == len(profile.vectors) > 0
+    assert np.isclose(profile.inside[0], sum(profile.seconds.values()))
+    told = list(where.lines("some table", X, partial(select, X, y), 1))
+    assert told[0].startswith("some table: ")
+    assert any("columns: sums of squares (1 calls)" in line for line in told)
+    shares = [float(line.split("%")[0]) for line in told[1:-1]]
+    assert abs(sum(shares) - 100) < 1
+    assert where.python_calls(partial(len, X)) < 10
