@@ -67,12 +67,12 @@ def tall(repeats: int) -> Bars:
 
 def square(repeats: int) -> Bars:
     """Square: dropping within 7 passes, forward and stepwise within 12, the set of the from-scratch reference."""
-    yield from _passes("square", SQUARE, {"dropping": 7, "forward": 12, "stepwise": 12}, repeats)
+    yield from _passes("square", SQUARE, {"dropping": 7, "forward": 12, "stepwise": 12}, max(repeats, 15))
 
 
 def wide(repeats: int) -> Bars:
     """Wide: dropping within 10 passes, forward and stepwise within 16, dropping the faster."""
-    yield from _passes("wide", WIDE, {"dropping": 10, "forward": 16, "stepwise": 16}, repeats)
+    yield from _passes("wide", WIDE, {"dropping": 10, "forward": 16, "stepwise": 16}, max(repeats, 25))
 
 
 def _passes(name: str, workload: Simulated, limits: dict[str, float], repeats: int) -> Bars:
@@ -199,7 +199,7 @@ def single(repeats: int) -> Bars:
         for strategy in STRATEGIES
         for dtype, table in (("float64", X), ("float32", X32))
     }
-    times = interleaved(calls, repeats)
+    times = interleaved(calls, max(repeats, 15))
     for strategy in STRATEGIES:
         double, float32 = (times[strategy, dtype] for dtype in ("float64", "float32"))
         same = set(double.result.selected) == set(float32.result.selected)

@@ -62,7 +62,7 @@ class Projection:
         self._foresight = Foresight(*self.basis.together)
         self._low = 0  # how many features had nothing left when this was last looked at
         self._more = max(4, min(MORE, int(problem.n) // 16), min(ROOM // problem.n_features, problem.n_features))
-        self._W = np.zeros((self._more, problem.n_features))
+        self._W = np.empty((self._more, problem.n_features))  # a row is filled when its direction is added
         self._Z = np.zeros((self._more, problem.n_targets))
         self._inverse = np.zeros((0, 0))
         self._spanning = np.zeros(self._more, dtype=np.intp)  # `independent`, as an array
@@ -173,6 +173,7 @@ class Projection:
         if self._live is None:
             w = np.divide(products, length, out=row)
         else:
+            row[:] = 0.0
             w = row[self._live] = products / length
         self._Z[k] = z
         self.independent.append(j)
