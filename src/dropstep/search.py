@@ -194,10 +194,9 @@ class Search:
         if self.rules.max_features is not None:
             room = self.rules.max_features - self.n_selected
             wanted = min(wanted, max(room, FEW) if room > 1 else room)
-        if wanted > 1:
-            wanted += (most - wanted) % 4  # a product of 4, 8, 12 ... vectors is the cheapest
         if wanted < 1:
             return []
+        wanted += (most - wanted) % 4 if wanted > 1 else 0  # a product of 4, 8, 12 ... vectors is the cheapest
         hopes = self._hopes if self._known is None or self._unknown is not None else np.zeros(self.units.n)
         if self._known is not None:
             hopes[self._known.units] = self._known.order
@@ -351,9 +350,8 @@ class Search:
 
     def recall(self, phase: Phase) -> Step:
         """Take every dropped candidate back into the pool."""
-        units, self.dropped = self.dropped, np.empty(0, dtype=np.intp)
-        if self._told is None:
-            units = np.sort(units)
+        units = self.dropped if self._told is not None else np.sort(self.dropped)
+        self.dropped = np.empty(0, dtype=np.intp)
         self._in_pool[units] = True
         self._n_pool += len(units)
         self._unknown = units
