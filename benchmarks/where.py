@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from typing import Any
 from unittest import mock
@@ -14,7 +14,6 @@ from unittest import mock
 from benchmarks import data
 from benchmarks.bars import SMALL, SQUARE, TALL, WIDE
 from benchmarks.measure import PAUSE, QUICK, clock, interleaved, yardsticks
-from benchmarks.simulated import Simulated
 from dropstep import columns, problem, select
 from dropstep.columns import Columns
 from dropstep.projection import Projection
@@ -106,32 +105,30 @@ def lines(name: str, X: Any, call: Callable[[], Any], repeats: int) -> Iterator[
     yield f"  {python_calls(call):,} calls of functions"
 
 
-def show(only: list[str], repeats: int) -> None:
-    """Profile the selections that the bars are about."""
-    tables: dict[str, tuple[Simulated, tuple[str, ...]]] = {
-        "tall": (TALL, ("dropping",)),
-        "square": (SQUARE, ("dropping", "forward")),
-        "wide": (WIDE, ("dropping", "forward")),
-        "small": (SMALL, ("dropping",)),
-    }
-    for name, (table, strategies) in tables.items():
-        if only and name not in only:
-            continue
+def selections() -> Iterator[tuple[str, str, Any, Callable[[], Any]]]:
+    """The selections that the bars are about: the bar's name, what it is, its table and the call."""
+    for bar, table, strategies in (
+        ("tall", TALL, ("dropping",)),
+        ("square", SQUARE, ("dropping", "forward")),
+        ("wide", WIDE, ("dropping", "forward")),
+    ):
         X, y = table()
-        words = {"max_features": SMALL.k} if table is SMALL else {}
         for strategy in strategies:
-            call = partial(select, X, y, strategy=strategy, **words)
-            print("\n".join(["", *lines(f"{name}, {strategy}", X, call, repeats)]), flush=True)
-        if name == "square":
-            single = X.astype("float32")
-            call = partial(select, single, y)
-            print("\n".join(["", *lines("square in float32, dropping", single, call, repeats)]), flush=True)
-    if not only or "digits" in only:
-        try:
-            X, y = data.read("optdigits")
-        except FileNotFoundError as error:
-            print(f"\ndigits: left out, {error}")
-            return
-        X = data.standardised(X)
-        call = partial(select, X, y, criterion="trace", enter=0.05, leave=0.05)
-        print("\n".join(["", *lines("digits, dropping", X, call, repeats)]), flush=True)
+            yield bar, f"{bar}, {strategy}", X, partial(select, X, y, strategy=strategy)
+    X, y = replace(SQUARE, dtype="float32")()
+    yield "single", "square in float32, dropping", X, partial(select, X, y)
+    X, y = SMALL()
+    yield "small", "small, dropping", X, partial(select, X, y, max_features=SMALL.k)
+    X, y = data.read("optdigits")
+    X = data.standardised(X)
+    yield "digits", "digits, dropping", X, partial(select, X, y, criterion="trace", enter=0.05, leave=0.05)
+
+
+def show(only: list[str], repeats: int) -> None:
+    """Print the profile of each selection."""
+    try:
+        for bar, name, X, call in selections():
+            if not only or bar in only:
+                print("\n".join(["", *lines(name, X, call, repeats)]), flush=True)
+    except FileNotFoundError as error:
+        print(f"\ndigits: left out, {error}")

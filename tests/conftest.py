@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from commands import write_wine
+
 # The same examples in every run: all randomness is seeded.
 settings.register_profile("seeded", derandomize=True, deadline=None)
 settings.load_profile("seeded")
@@ -18,3 +20,17 @@ def data_dir() -> Path:
     if not folder.is_dir():
         pytest.skip(f"the public datasets are not at {folder}; set DROPSTEP_DATA to their folder")
     return folder
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """An empty folder, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def wine(folder) -> str:
+    """A table in the current folder."""
+    write_wine("wine.csv")
+    return "wine.csv"

@@ -16,22 +16,10 @@ import pytest
 from sklearn.datasets import load_iris
 
 import dropstep
-from commands import answer, run, write_wine
+from commands import answer, run
 from dropstep.cli import main, naming, progress
 from dropstep.cli.output import as_json
 from dropstep.cli.parser import build_parser, criterion_of
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def wine(folder) -> str:
-    write_wine("wine.csv")
-    return "wine.csv"
 
 
 def test_every_word_of_selector_has_an_option():

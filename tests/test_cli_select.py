@@ -14,21 +14,9 @@ import pytest
 from sklearn.datasets import load_wine
 
 import dropstep
-from commands import answer, chosen, run, write_people, write_wine
+from commands import answer, chosen, run, write_people
 from dropstep.cli.output import whole_files
 from dropstep.cli.plan import _bytes
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def wine(folder) -> str:
-    write_wine("wine.csv")
-    return "wine.csv"
 
 
 @pytest.fixture
