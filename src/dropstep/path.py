@@ -78,6 +78,7 @@ class Path:
     equivalents : for the same features, the candidates that would keep most of that in their place, cheapest first, and
         what the score would lose by the exchange (below zero: it would gain).
     asked : the words that were given, those left at their default not counted; None if nobody took them down.
+    weighted : whether the rows had weights (`sample_weight`).
     """
 
     selected: tuple[int, ...]
@@ -97,6 +98,7 @@ class Path:
     losses: Mapping[int, float] = field(default_factory=dict, repr=False, compare=False)
     equivalents: Mapping[int, tuple[tuple[int, float], ...]] = field(default_factory=dict, repr=False, compare=False)
     asked: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
+    weighted: bool = field(default=False, repr=False, compare=False)
 
     @property
     def selected_names(self) -> tuple[str, ...]:

@@ -28,8 +28,8 @@ Callback = Callable[[Step], bool | None]
 
 WAYS = ("auto", "moments", "columns")
 DEFAULTS: dict[str, Any] = {
-    "strategy": "dropping", "criterion": "auto", "enter": "auto", "leave": "auto", "drop": None,
-    "max_features": None, "rounds": 1, "include": None, "exclude": None, "groups": None,
+    "strategy": "dropping", "model": "auto", "criterion": "auto", "enter": "auto", "leave": "auto", "drop": None,
+    "max_features": None, "rounds": 1, "include": None, "exclude": None, "groups": None, "way": "auto",
 }  # fmt: skip
 
 
@@ -91,14 +91,15 @@ def select(
     ((2, 0, 3, 1), 32.4773)
     """
     words = {
-        "strategy": strategy, "criterion": criterion, "enter": enter, "leave": leave, "drop": drop,
+        "strategy": strategy, "model": model, "criterion": criterion, "enter": enter, "leave": leave, "drop": drop,
         "max_features": max_features, "rounds": rounds, "include": include, "exclude": exclude, "groups": groups,
+        "way": way,
     }  # fmt: skip
     if way not in WAYS:
         raise ValueError(f"way must be one of {', '.join(map(repr, WAYS))}; got {way!r}")
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be a function of a step; got {callback!r}")
-    run = partial(_run, words=words, callback=callback, equivalents=equivalents)
+    run = partial(_run, words=words, weighted=sample_weight is not None, callback=callback, equivalents=equivalents)
     if isinstance(X, Moments):
         if y is not None or sample_weight is not None:
             raise ValueError("Moments carry their y and their weights; leave y and sample_weight out")
@@ -121,6 +122,7 @@ def _run(
     problem: Problem,
     names: tuple[str, ...] | None,
     words: dict[str, Any],
+    weighted: bool,
     callback: Callback | None,
     equivalents: bool,
 ) -> tuple[Path, bool]:
@@ -151,6 +153,7 @@ def _run(
         losses=losses,
         equivalents=stand_ins,
         asked={word: value for word, value in words.items() if not _same(value, DEFAULTS[word])},
+        weighted=weighted,
     )
     return path, bool(doubts)
 
