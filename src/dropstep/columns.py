@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dropstep.scale import rescaled
 from dropstep.table import Table, refuse_missing
 from dropstep.target import Classes, Numbers, Target
+from dropstep.threads import in_threads
 
 Floats = NDArray[np.float64]
 Features = NDArray[np.intp]
 
 SMALL = 2**18  # numbers in X up to which a centred copy is cheaper than centring on the fly
 BLOCK = 2**18  # numbers in a block that is copied at a time
+SIDE = 2**12  # numbers in a block along the direction in which X is contiguous
 FEW = 3  # vectors that are multiplied one by one in float32, which is faster than together
 WIDTH = 2500  # columns that are multiplied at a time in float32, which is faster than all of them
 CANCELS = 1e4  # part of a sum of squares that is the mean's, above which the difference is made again about the mean
@@ -37,7 +37,8 @@ class Columns:
 
     Attributes
     ----------
-    X : rows by features, float32 or float64, C or Fortran order.
+    X : rows by features, C or Fortran order; products with anything but float32 and float64 are made in float64, a
+        block at a time.
     means : class means, one row a class; None when X is a copy that is centred already.
     codes : the class of each row; None for a regression (one class).
     root : square root of the row weights; None when all are 1 or already in X.
@@ -96,47 +97,92 @@ def _taken(X: NDArray[Any], features: Features) -> NDArray[Any]:
     return np.take(X, features, axis=1) if X.flags.c_contiguous else X[:, features]
 
 
+def _doubles(X: NDArray[Any]) -> Iterator[tuple[slice, slice, Floats]]:
+    """Blocks of X in float64, each with its rows and its columns."""
+    n, p = X.shape
+    if X.flags.c_contiguous:
+        width = min(p, SIDE)
+        height = max(1, BLOCK // width)
+    else:
+        height = min(n, SIDE)
+        width = max(1, BLOCK // height)
+    for top in range(0, n, height):
+        rows = slice(top, top + height)
+        for start in range(0, p, width):
+            columns = slice(start, start + width)
+            yield rows, columns, X[rows, columns].astype(np.float64)
+
+
 def _multiplied(vectors: Floats, X: NDArray[Any], out: Floats | None = None, *, in_double: bool = False) -> Floats:
-    """vectors X in float64; the products themselves are made in the precision of X, unless asked for in double."""
+    """vectors X in float64; float32 is multiplied in float32, unless in_double."""
     if X.dtype == np.float64:
         return np.matmul(vectors, X, out=out)
-    dtype = np.float64 if in_double else np.float32
-    step = max(1, BLOCK // len(X)) if in_double else WIDTH
-    vectors = np.ascontiguousarray(vectors, dtype=dtype)
     made = np.empty((len(vectors), X.shape[1])) if out is None else out
-    if len(vectors) <= FEW and not in_double:
+    if X.dtype != np.float32 or in_double:
+        made[:] = 0.0
+        for rows, columns, block in _doubles(X):
+            made[:, columns] += vectors[:, rows] @ block
+        return made
+    vectors = np.ascontiguousarray(vectors, dtype=np.float32)
+    if len(vectors) <= FEW:
         for row, vector in zip(made, vectors, strict=True):
             row[:] = vector @ X
         return made
-    for start in range(0, X.shape[1], step):
-        block = X[:, start : start + step]
-        made[:, start : start + step] = vectors @ block.astype(dtype, copy=False)
+    for start in range(0, X.shape[1], WIDTH):
+        made[:, start : start + WIDTH] = vectors @ X[:, start : start + WIDTH]
     return made
 
 
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """What is known of the rows: classes, their counts and membership, weights, and the centred targets."""
+
+    codes: NDArray[np.intp] | None
+    counts: Floats
+    member: Floats
+    weights: Floats | None
+    root: Floats | None
+    y: Floats | None
+
+
 def columns_of(table: Table, target: Target, weights: Floats | None) -> tuple[Columns, Sums]:
-    """Columns of a table, and their sums."""
+    """Columns of a table, and their sums; columns of extreme scale are rescaled in a copy of the table."""
     X = table.values
-    codes, counts, member = _classes(target, len(X), weights)
-    root = None if weights is None else np.sqrt(weights)
     y = _centred_targets(target, weights)
+    root = None if weights is None else np.sqrt(weights)
+    rows = _Rows(*_classes(target, len(X), weights), weights, root, y)
+    made = _small if X.size <= SMALL else _large
     with np.errstate(invalid="ignore", over="ignore"):
-        if X.size <= SMALL:
-            return _small(table, codes, root, counts, member, y)
-        squares = in_threads(partial(_squares, X, weights), len(X))  # before BLAS, whose threads linger when it is done
-        if y is None:
-            sums, cross = _multiplied(member, X), None
-        else:
-            made = _multiplied(np.concatenate([member, y.T if root is None else (y * root[:, None]).T]), X)
-            sums, cross = made[:1], made[1:].T
-        means = sums / counts[:, None]
-        refuse_missing(table, means)
-        diagonal = _scatter(squares, X, means, codes, weights, counts)
-        refuse_missing(table, diagonal[None, :])
-    columns = Columns(X, means, codes, root, X.dtype == np.float32 and _beyond_float32(means, diagonal, counts))
-    if columns.in_double and y is not None:
+        columns, sums = made(X, rows)
+        squares = sums.diagonal + sums.counts @ sums.means**2
+        targets = np.empty(0) if y is None else np.einsum("ij,ij->j", y, y)
+        copy = rescaled(X, squares, targets, weights)
+        if copy is not None:
+            columns, sums = made(copy, rows)
+    refuse_missing(table, sums.means)
+    refuse_missing(table, sums.diagonal[None, :])
+    return columns, sums
+
+
+def _large(X: NDArray[Any], rows: _Rows) -> tuple[Columns, Sums]:
+    """A large table is read in place."""
+    # Before BLAS: its worker threads keep spinning and would compete for cores.
+    squares = in_threads(partial(_squares, X, rows.weights), len(X))
+    y, cross = rows.y, None
+    if y is None:
+        sums = _multiplied(rows.member, X)
+    else:
+        seen = y if rows.root is None else y * rows.root[:, None]
+        unit = np.ldexp(1.0, np.frexp(np.abs(seen).max(axis=0))[1])  # so that float32 can represent the targets
+        made = _multiplied(np.concatenate([rows.member, (seen / unit).T]), X)
+        sums, cross = made[:1], made[1:].T * unit
+    means = sums / rows.counts[:, None]
+    diagonal = _scatter(squares, X, means, rows)
+    in_double = X.dtype == np.float32 and _beyond_float32(means, diagonal, rows.counts)
+    columns = Columns(X, means, rows.codes, rows.root, in_double)
+    if in_double and y is not None:
         cross = columns.products(y).T
-    return columns, Sums(counts, means, diagonal, cross, y)
+    return columns, Sums(rows.counts, means, diagonal, cross, y)
 
 
 def _beyond_float32(means: Floats, diagonal: Floats, counts: Floats) -> bool:
@@ -166,39 +212,24 @@ def _centred_targets(target: Target, weights: Floats | None) -> Floats | None:
     return y if weights is None else y * np.sqrt(weights)[:, None]
 
 
-def _small(
-    table: Table,
-    codes: NDArray[np.intp] | None,
-    root: Floats | None,
-    counts: Floats,
-    member: Floats,
-    y: Floats | None,
-) -> tuple[Columns, Sums]:
+def _small(X: NDArray[Any], rows: _Rows) -> tuple[Columns, Sums]:
     """A small table is centred in a copy, which costs nothing and keeps every digit."""
-    X = table.values.astype(np.float64, copy=False)
-    means = member @ X / counts[:, None]
-    refuse_missing(table, means)
-    centred = X - _by_row(means, codes)
-    if root is not None:
-        centred *= root[:, None]
+    X = X.astype(np.float64, copy=False)
+    means = rows.member @ X / rows.counts[:, None]
+    centred = X - _by_row(means, rows.codes)
+    if rows.root is not None:
+        centred *= rows.root[:, None]
     diagonal = np.einsum("ij,ij->j", centred, centred)
-    refuse_missing(table, diagonal[None, :])
-    cross = None if y is None else centred.T @ y
-    return Columns(centred, None, codes, root), Sums(counts, means, diagonal, cross, y)
+    cross = None if rows.y is None else centred.T @ rows.y
+    return Columns(centred, None, rows.codes, rows.root), Sums(rows.counts, means, diagonal, cross, rows.y)
 
 
-def _scatter(
-    squares: Floats,
-    X: NDArray[Any],
-    means: Floats,
-    codes: NDArray[np.intp] | None,
-    weights: Floats | None,
-    counts: Floats,
-) -> Floats:
+def _scatter(squares: Floats, X: NDArray[Any], means: Floats, rows: _Rows) -> Floats:
     """Scatter of each feature about its class means: sum of squares minus the part of the means.
 
     Where the means have nearly all of it, the difference has few digits, and is made again about the means.
     """
+    counts, weights = rows.counts, rows.weights
     between = counts @ means**2
     diagonal = squares - between
     doubtful = between > CANCELS * diagonal
@@ -208,33 +239,32 @@ def _scatter(
     step = max(1, BLOCK // len(X))
     for start in range(0, len(again), step):
         at = again[start : start + step]
-        block = X[:, at].astype(np.float64) - _by_row(means[:, at], codes)
+        block = X[:, at].astype(np.float64) - _by_row(means[:, at], rows.codes)
         w = 1.0 if weights is None else weights[:, None]
         shift = (w * block).sum(axis=0) / counts.sum()
-        diagonal[at] = (w * (block - shift) ** 2).sum(axis=0) if codes is None else (w * block**2).sum(axis=0)
+        diagonal[at] = (w * (block - shift) ** 2).sum(axis=0) if rows.codes is None else (w * block**2).sum(axis=0)
     return np.maximum(diagonal, 0.0)
 
 
 def _squares(X: NDArray[Any], weights: Floats | None, rows: slice) -> Floats:
     """Sums of squares over some rows; in float32 a block at a time, so that long sums lose no digits."""
-    step = rows.stop - rows.start if X.dtype == np.float64 else 256
+    X, weights = X[rows], None if weights is None else weights[rows]
     total = np.zeros(X.shape[1])
-    for start in range(rows.start, rows.stop, max(1, step)):
-        block = X[start : min(start + step, rows.stop)]
-        if weights is None:
-            total += np.einsum("ij,ij->j", block, block)
-        else:
-            total += np.einsum("i,ij,ij->j", weights[start : start + len(block)], block, block)
+    if X.dtype in (np.float32, np.float64):
+        step = max(1, len(X)) if X.dtype == np.float64 else 256
+        for start in range(0, len(X), step):
+            here = slice(start, start + step)
+            total += _sum_of_squares(X[here], None if weights is None else weights[here])
+        return total
+    for here, columns, block in _doubles(X):
+        total[columns] += _sum_of_squares(block, None if weights is None else weights[here])
     return total
 
 
-def in_threads(part: Callable[[slice], Floats], n: int) -> Floats:
-    """The sum of a function over parts of n rows, one part a core; NumPy lets threads run side by side."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    bounds = np.linspace(0, n, min(cores, 8) + 1).astype(int)
-    parts = [slice(int(a), int(b)) for a, b in pairwise(bounds)]
-    with ThreadPoolExecutor(len(parts)) as pool:
-        return np.asarray(sum(pool.map(part, parts)))
+def _sum_of_squares(block: NDArray[Any], weights: Floats | None) -> NDArray[Any]:
+    if weights is None:
+        return np.asarray(np.einsum("ij,ij->j", block, block))
+    return np.asarray(np.einsum("i,ij,ij->j", weights, block, block))
 
 
 def _by_row(means: Floats, codes: NDArray[np.intp] | None) -> Floats:

@@ -11,12 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
-from dropstep.table import as_table, as_weights, refuse_missing
+from dropstep import exchange
+from dropstep.scale import is_extreme, rescaled
+from dropstep.table import Table, as_table, as_weights, listed, refuse_missing
 from dropstep.target import Classes, Model, Numbers, Target, as_target
 
 Floats = NDArray[np.float64]
 
 BLOCK = 2**20  # numbers in a block of rows that is copied to be centred
+LITTLE = 1e-6  # part of a scatter that a difference may leave before its cross products are checked,
+ROUNDING = 1e-14  # and before it is nothing but rounding
 CANCELS = 1e4  # part of a sum of squares that is the means', above which rows are centred before they are multiplied
 
 
@@ -54,8 +58,9 @@ class Moments:
         table = as_table(X)
         weights = as_weights(sample_weight, len(table.values))
         target = as_target(y, len(table.values), model, weights, whole=False)
-        moments = of_rows(table.values, target, weights, table.names)
+        moments = _of_rows(table.values, target, weights, table.names)
         refuse_missing(table, moments.means[:, : moments.n_features])
+        _refuse_scale(table, moments, weights)
         return moments
 
     @property
@@ -95,7 +100,7 @@ class Moments:
             None if whole.labels is None else whole.labels[kept],
             counts[kept],
             (whole.means + factor[:, None] * apart)[kept],
-            whole.scatter - part.scatter - between.T @ between,
+            _cleared(whole.scatter - part.scatter - between.T @ between, whole),
             whole.n_targets,
             whole.feature_names,
         )
@@ -136,36 +141,75 @@ class Moments:
             arrays["labels"] = self.labels
         if self.feature_names is not None:
             arrays["feature_names"] = np.array(self.feature_names, dtype=np.str_)
-        with open(file, "wb") as stream:
-            np.savez(stream, **arrays)
+        exchange.write(file, arrays)
 
     @classmethod
     def load(cls, file: str | FilePath) -> Moments:
-        """Read moments that `save` wrote."""
-        with np.load(file, allow_pickle=False) as arrays:
-            names = arrays.get("feature_names")
-            return cls(
-                arrays.get("labels"),
-                arrays["counts"],
-                arrays["means"],
-                arrays["scatter"],
-                int(arrays["n_targets"]),
-                None if names is None else tuple(str(name) for name in names),
-            )
+        """Read moments that `save` wrote; a file that holds no valid moments raises ValueError."""
+        arrays = exchange.read(file)
+        names = arrays.pop("feature_names", None)
+        return cls(
+            **{"labels": None, **arrays}, feature_names=None if names is None else tuple(str(name) for name in names)
+        )
+
+
+def _cleared(scatter: Floats, whole: Moments) -> Floats:
+    """A difference from the scatter of the whole, without the rounding errors that no scatter matrix has.
+
+    A diagonal within rounding of the whole is 0; where little remains of it, |S_ij| <= sqrt(S_ii S_jj) is restored.
+    """
+    diagonal, before = np.diagonal(scatter), np.diagonal(whole.scatter)
+    few = np.flatnonzero(diagonal <= LITTLE * before)
+    if len(few):
+        rounding = ROUNDING * np.sqrt(before) * np.sqrt(before + whole.counts @ whole.means**2)
+        sd = np.sqrt(np.where(diagonal > rounding, diagonal, 0.0))
+        bound = np.outer(sd[few], sd)
+        rows = np.clip(scatter[few], -bound, bound)
+        scatter[few], scatter[:, few] = rows, rows.T
+        scatter[few, few] = np.square(sd[few])
+    return scatter
 
 
 def of_rows(
     X: NDArray[Any], target: Target, weights: Floats | None = None, names: Sequence[str] | None = None
 ) -> Moments:
-    """Moments of checked rows, in one pass: sums by class, and one symmetric product."""
+    """Moments of checked rows; columns of extreme scale are rescaled in a copy of X."""
+    moments = _of_rows(X, target, weights, names)
+    copy = rescaled(X, *_squares(moments), weights)
+    return moments if copy is None else _of_rows(copy, target, weights, names)
+
+
+def _of_rows(X: NDArray[Any], target: Target, weights: Floats | None, names: Sequence[str] | None) -> Moments:
+    """Moments in one pass: sums by class, and one symmetric product."""
     labels, n_targets = (target.labels, 0) if isinstance(target, Classes) else (None, target.values.shape[1])
     with np.errstate(invalid="ignore", over="ignore"):  # NaN and infinity show in the means and are refused by name
         counts, means = _class_means(X, target, weights)
-        if np.isfinite(means.sum()):
-            scatter = _scatter(X, target, weights, counts, means)
-        else:
-            scatter = np.full((means.shape[1], means.shape[1]), np.nan)
+        scatter = _scatter(X, target, weights, counts, means)
     return Moments(labels, counts, means, scatter, n_targets, None if names is None else tuple(names))
+
+
+def _squares(moments: Moments) -> tuple[Floats, Floats]:
+    """Sums of squares of the features about zero, and of the targets about their means."""
+    p, diagonal = moments.n_features, np.diagonal(moments.scatter)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return diagonal[:p] + moments.counts @ moments.means[:, :p] ** 2, diagonal[p:]
+
+
+def _refuse_scale(table: Table, moments: Moments, weights: Floats | None) -> None:
+    """Moments store absolute numbers, so squares must be representable, unless they are of a small constant."""
+    squares, targets = _squares(moments)
+    present = slice(None) if weights is None else weights > 0
+    bad, most = [], 0.0
+    for j in np.flatnonzero(is_extreme(squares, targets)):
+        column = table.values[present, j]
+        if not squares[j] < 1 or column.min() < column.max():
+            bad.append(int(j))
+            most = max(most, float(np.abs(column.astype(np.float64)).max()))
+    if bad:
+        raise ValueError(
+            f"the squares of {listed(table, bad)} (values up to {most:g}), or their products with y, are out of the "
+            "range of float64, in which moments are stored; rescale these columns"
+        )
 
 
 def _blocks(X: NDArray[Any]) -> Iterator[slice]:
@@ -192,7 +236,10 @@ def _class_means(X: NDArray[Any], target: Target, weights: Floats | None) -> tup
 def _sums(member: Floats, X: NDArray[Any]) -> Floats:
     if X.dtype == np.float64:
         return np.asarray(member @ X)
-    return np.asarray(sum(member[:, rows] @ X[rows].astype(np.float64) for rows in _blocks(X)))
+    total = np.zeros((len(member), X.shape[1]))
+    for rows in _blocks(X):
+        total += member[:, rows] @ X[rows].astype(np.float64)
+    return total
 
 
 def _scatter(X: NDArray[Any], target: Target, weights: Floats | None, counts: Floats, means: Floats) -> Floats:
@@ -207,12 +254,13 @@ def _scatter(X: NDArray[Any], target: Target, weights: Floats | None, counts: Fl
         if np.all(between <= CANCELS * (np.diagonal(gram) - between)):
             weighed = np.sqrt(counts)[:, None] * means[:, :p]
             return _with_targets(gram - weighed.T @ weighed, X, target, means)
+    y = target.values if isinstance(target, Numbers) else None
     gram = np.zeros((means.shape[1], means.shape[1]), order="F")
     for rows in _blocks(X):
         block = np.empty((len(X[rows]), means.shape[1]))
         block[:, :p] = X[rows]
-        if isinstance(target, Numbers):
-            block[:, p:] = target.values[rows]
+        if y is not None:
+            block[:, p:] = y[rows]
         block -= means if isinstance(target, Numbers) else means[target.codes[rows]]
         if weights is not None:
             block *= np.sqrt(weights[rows])[:, None]

@@ -16,7 +16,11 @@ MOST_ROWS = 1e15  # a sum of weights beyond which it cannot be a count of rows
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows of features: float32 or float64 in the memory order they came in, and their names if they had any."""
+    """Rows of features in their own memory order, and their names if they had any.
+
+    Values are booleans, integers or floats of up to 8 bytes, which are converted to float64 where they are used, a
+    block at a time.
+    """
 
     values: NDArray[Any]
     names: tuple[str, ...] | None = None
@@ -26,7 +30,7 @@ class Table:
 
 
 def as_table(X: Any) -> Table:
-    """An array or a frame (pandas, polars, pyarrow) as a Table; float arrays are not copied."""
+    """An array or a frame (pandas, polars, pyarrow) as a Table; arrays of numbers are not copied."""
     if isinstance(X, Table):
         return X
     if hasattr(X, "toarray") and hasattr(X, "nnz"):
@@ -47,7 +51,7 @@ def as_table(X: Any) -> Table:
                 f"X is empty: it has 0 {what} (shape={values.shape}) while a minimum of 1 is required; "
                 "pass a table with rows and features"
             )
-    if values.dtype not in (np.float32, np.float64):
+    if values.dtype.kind not in "biuf" or values.dtype.itemsize > 8 or not values.dtype.isnative:
         values = _as_floats(Table(values, names))
     return Table(values, names)
 
@@ -153,7 +157,8 @@ def _as_array(X: Any) -> NDArray[Any]:
     if np.ma.isMaskedArray(X):
         return np.asarray(np.ma.filled(X.astype(np.float64), np.nan) if np.ma.is_masked(X) else X)
     if hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2:  # pandas
-        plain = all(isinstance(t, np.dtype) and t.kind in "fiuc" for t in X.dtypes)
+        kinds = {t.kind if isinstance(t, np.dtype) else "O" for t in X.dtypes}
+        plain = kinds <= set("fiuc") or kinds == {"b"}
         return np.asarray(X if plain else X.to_numpy(dtype=np.float64, na_value=np.nan))
     if hasattr(X, "to_numpy") and not hasattr(X, "__array__"):
         X = X.to_numpy()

@@ -62,7 +62,7 @@ def as_target(
     _refuse_odd(values)
     present, n = (values, float(n_rows)) if weights is None else (values[weights > 0], weights.sum())
     wants_classes = model == "discriminant" or (model == "auto" and _looks_like_classes(present, n))
-    target = _as_classes(values, present) if wants_classes else _as_numbers(values)
+    target = _as_classes(values, present) if wants_classes else _as_numbers(values, weights)
     if whole:
         _refuse_constant(target, present)
     return target
@@ -143,16 +143,25 @@ def _as_classes(values: NDArray[Any], present: NDArray[Any]) -> Classes:
     return Classes(labels, codes)
 
 
-def _as_numbers(values: NDArray[Any]) -> Numbers:
+def _as_numbers(values: NDArray[Any], weights: NDArray[np.float64] | None) -> Numbers:
     if values.dtype.kind not in "iufb":
         raise ValueError(
             f"y holds text (such as {str(values.flat[0])!r}); model='linear' needs numbers, "
             "use model='discriminant' for classes"
         )
     numbers = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
-    if (most := np.abs(numbers).max(initial=0.0)) > LARGEST:
-        raise ValueError(f"y has values up to {most:g}, whose squares are too large for a float64; rescale it")
+    _refuse_scale(numbers if weights is None else numbers[weights > 0])
     return Numbers(numbers)
+
+
+def _refuse_scale(numbers: NDArray[np.float64]) -> None:
+    """Refuse a target whose squares, or those of its differences, float64 cannot represent."""
+    for j, column in enumerate(numbers.T):
+        which = "y" if numbers.shape[1] == 1 else f"target {j} of y"
+        if (most := np.abs(column).max()) > LARGEST:
+            raise ValueError(f"{which} has values up to {most:g}, whose squares are too large for float64; rescale y")
+        if 0 < (spread := column.max() - column.min()) < SMALLEST:
+            raise ValueError(f"{which} varies by {spread:g} only, whose square is too small for float64; rescale y")
 
 
 def _refuse_constant(target: Target, present: NDArray[Any]) -> None:
@@ -165,8 +174,5 @@ def _refuse_constant(target: Target, present: NDArray[Any]) -> None:
         return
     for j, column in enumerate(np.asarray(present, dtype=np.float64).reshape(len(present), -1).T):
         which = "y" if target.values.shape[1] == 1 else f"target {j} of y"
-        spread = column.max() - column.min()
-        if spread <= ROUNDING * np.abs(column).max():
+        if column.max() - column.min() <= ROUNDING * np.abs(column).max():
             raise ValueError(f"{which} is constant ({column[0]:g}): nothing is to be explained; pass another y")
-        if spread < SMALLEST:
-            raise ValueError(f"{which} varies by {spread:g} only, whose square is too small for a float64; rescale it")

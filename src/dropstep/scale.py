@@ -1,0 +1,54 @@
+"""Scale: columns whose sums of squares float64 cannot represent are rescaled by powers of two."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+LIMIT = 290.0  # |log10| of a product of sums of squares that is representable with all its digits
+MARGIN = 40.0  # of it, left for the residuals of a column
+BLOCK = 2**18  # numbers that are copied at a time
+
+
+def is_extreme(squares: Floats, targets: Floats, limit: float = LIMIT) -> NDArray[np.bool_]:
+    """True where sums of squares, or their products or ratios with those of a target, are out of range.
+
+    Parameters
+    ----------
+    squares : ndarray of shape (n_features,)
+        Sums of squares of the columns about zero; 0 and NaN are out of range.
+    targets : ndarray of shape (n_targets,)
+        Sums of squares of the targets about their means; empty for classes.
+    limit : float, default=LIMIT
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reach = np.abs(np.log10(targets[targets > 0])).max(initial=MARGIN)
+        return np.asarray(~(np.abs(np.log10(squares)) + reach <= limit))
+
+
+def rescaled(X: NDArray[Any], squares: Floats, targets: Floats, weights: Floats | None) -> Floats | None:
+    """A float64 copy of X whose columns of extreme scale have values up to 1; None if there are no such columns.
+
+    Columns of zeros, or with NaN or infinity, are left as they are; rows of weight zero are set to zero.
+    """
+    extreme = np.flatnonzero(is_extreme(squares, targets))
+    exponents = np.zeros(X.shape[1], dtype=np.intc)
+    found = False
+    step = max(1, BLOCK // len(X))
+    for start in range(0, len(extreme), step):
+        at = extreme[start : start + step]
+        values = np.abs(X[:, at].astype(np.float64))
+        largest = (values if weights is None else values[weights > 0]).max(axis=0)
+        valid = np.isfinite(largest) & (largest > 0)
+        exponents[at] = np.frexp(np.where(valid, largest, 0.0))[1]
+        found |= bool(valid.any())
+    if not found:
+        return None
+    copy = X.astype(np.float64)
+    if weights is not None:
+        copy[weights == 0] = 0.0
+    return np.ldexp(copy, -exponents, out=copy)

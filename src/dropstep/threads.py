@@ -1,0 +1,51 @@
+"""Threads: sums over rows on as many threads as BLAS would use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+PARTS = 8  # parts into which rows are divided, and so the largest number of threads
+
+
+@cache
+def _blas() -> Any:
+    """The loaded BLAS libraries: finding them takes milliseconds, reading their limits microseconds."""
+    return ThreadpoolController().select(user_api="blas")
+
+
+def n_threads() -> int:
+    """The number of threads that BLAS would use now, at most PARTS.
+
+    `joblib.cpu_count` respects affinity, CPU quotas and LOKY_MAX_CPU_COUNT; the limits of BLAS include those of
+    `threadpool_limits` and of joblib's workers.
+    """
+    limits = [PARTS, int(joblib.cpu_count())]
+    limits += [library["num_threads"] for library in _blas().info() if library["num_threads"]]
+    openmp = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    if openmp.isdecimal():
+        limits.append(int(openmp))
+    return max(1, min(limits))
+
+
+def in_threads(part: Callable[[slice], NDArray[np.float64]], n: int) -> NDArray[np.float64]:
+    """The sum of a function over parts of n rows.
+
+    The parts and the order of the sum are the same for any number of threads, and so is the result.
+    """
+    bounds = np.linspace(0, n, PARTS + 1).astype(int)
+    parts = [slice(int(a), int(b)) for a, b in pairwise(bounds)]
+    threads = n_threads()
+    if threads == 1:
+        return np.asarray(sum(map(part, parts)))
+    with ThreadPoolExecutor(threads) as pool:
+        return np.asarray(sum(pool.map(part, parts)))
