@@ -2,6 +2,8 @@
 
 PYTHON ?= python3
 WORKERS ?= 2
+SECONDS ?= 120
+SEED ?= 0
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install -qq --no-input --disable-pip-version-check --constraint constraints.txt
@@ -10,7 +12,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint format types imports unit bench docs constraints clean
+.PHONY: help demo test lint format types imports unit fuzz bench docs constraints clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -36,6 +38,9 @@ imports: $(VENV)/.dev ## imports point one way, by import-linter
 
 unit: $(VENV)/.dev ## tests and doctests, with coverage
 	$(ONE_THREAD) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --cov --cov-report=term:skip-covered
+
+fuzz: $(VENV)/.dev ## compare with the reference on random problems, for SECONDS, from problem number SEED on
+	$(ONE_THREAD) PYTHONPATH=tests $(BIN)/python tests/fuzz.py --seconds $(SECONDS) --seed $(SEED) --jobs $(WORKERS)
 
 bench: $(VENV)/.bench ## workloads and rivals
 	$(BIN)/python -m benchmarks

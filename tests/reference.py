@@ -20,16 +20,17 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln
+from scipy.special import betaln, gammaln
 from scipy.stats import f as f_distribution
 
 Floats = NDArray[np.float64]
 Unit = tuple[int, ...]
-Threshold = float | Literal["auto"]
 
 ALIASED = 1e-10  # a feature is in the span of others: squared norm of its residual / its own centred squared norm
 CONSTANT = 1e-13  # a feature is constant: norm of the centred column / norm of the column
-EXACT = 1e-13  # a target is explained to the last digit: norm of its residual / its own centred norm
+EXACT_ONE, EXACT_SEVERAL = 1e-22, 1e-13  # smallest eigenvalue of a residual, relative to the targets' sums of squares
+SEPARATED = 1e13  # trace at which classes are separated as far as a float64 can express
+TINIEST = 1e-290  # below it a p-value is computed by its logarithm
 TIE = 1e-9  # scores closer than this are equal
 SIGNIFICANCE = 0.05
 
@@ -50,6 +51,7 @@ class Regression:
     n: float
     features: Floats
     targets: Floats
+    exact: float
 
     @property
     def q(self) -> int:
@@ -77,20 +79,19 @@ class Regression:
         return residual.T @ residual
 
     def log_det_error(self, subset: Sequence[int]) -> float:
-        """log det E, from the QR factors of the residuals: det E = prod diag(R)^2."""
-        residual = self.residual(subset)
-        norms = np.linalg.norm(residual, axis=0)
-        if len(residual) < len(norms) or np.any(norms <= EXACT * np.linalg.norm(self.targets, axis=0)):
-            return -math.inf
-        diagonal = np.abs(np.diag(np.linalg.qr(residual / norms, mode="r")))
-        if diagonal.min() <= EXACT:
-            return -math.inf
-        return float(2 * np.log(norms).sum() + 2 * np.log(diagonal).sum())
+        """log det E. The likelihood of an exact fit diverges: relative eigenvalues of E are at least `exact`."""
+        norms = np.linalg.norm(self.targets, axis=0)
+        values = np.linalg.svd(self.residual(subset) / norms, compute_uv=False)
+        return float(2 * np.log(norms).sum() + np.log(np.maximum(values**2, self.exact)).sum())
 
     def log_lambda(self, subset: Sequence[int]) -> float:
         """Wilks' lambda(A) = det E_A / det E_0, as a logarithm."""
-        total = self.log_det_error(())
-        return 0.0 if total == -math.inf else self.log_det_error(subset) - total
+        return self.log_det_error(subset) - self.log_det_error(())
+
+    def done(self, subset: Sequence[int]) -> bool:
+        """Whether every target is explained to the last digit."""
+        left = np.sum(self.residual(subset) ** 2, axis=0) / np.sum(self.targets**2, axis=0)
+        return bool(left.max() <= self.exact)
 
 
 @dataclass(frozen=True)
@@ -130,6 +131,10 @@ class Discriminant:
         whitened = np.linalg.solve(triangle.T, (self.between[:, independent] / scale).T)
         return np.asarray(np.linalg.svd(whitened, compute_uv=False) ** 2, dtype=np.float64)
 
+    def done(self, subset: Sequence[int]) -> bool:
+        """Whether the classes are separated as far as can be expressed."""
+        return float(self.eigenvalues(subset).sum()) >= SEPARATED
+
     def log_lambda(self, subset: Sequence[int]) -> float:
         """Wilks' lambda(A) = prod 1 / (1 + lambda_i), as a logarithm."""
         return float(-np.log1p(self.eigenvalues(subset)).sum())
@@ -138,7 +143,9 @@ class Discriminant:
 Problem = Regression | Discriminant
 
 
-def problem_of(X: ArrayLike, y: ArrayLike, weights: ArrayLike | None, model: str) -> Problem:
+def problem_of(
+    X: ArrayLike, y: ArrayLike, weights: ArrayLike | None, model: str, exact: float | None = None
+) -> Problem:
     """Weight and centre the rows. A weight counts its row: 2 is the row twice, 0 is no row."""
     features, target = np.asarray(X, dtype=np.float64), np.asarray(y)
     w = np.ones(len(features)) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -148,7 +155,8 @@ def problem_of(X: ArrayLike, y: ArrayLike, weights: ArrayLike | None, model: str
     if model == "linear":
         targets = target.astype(np.float64).reshape(len(target), -1)
         centred = root * about_mean(features, w)
-        return Regression(n, without_constants(centred, raw), root * about_mean(targets, w))
+        exact = (EXACT_ONE if targets.shape[1] == 1 else EXACT_SEVERAL) if exact is None else exact
+        return Regression(n, without_constants(centred, raw), root * about_mean(targets, w), exact)
     if model == "discriminant":
         within, between = about_mean(features, w), []
         for label in np.unique(target):
@@ -235,6 +243,7 @@ class Criterion:
     per_sample: bool = False
     gamma: float = 1.0
     n_candidates: float = 0
+    corrected: bool = True
 
 
 def score(
@@ -250,14 +259,15 @@ def score(
     per_sample: bool = False,
     gamma: float = 1.0,
     n_candidates: int | None = None,
+    corrected: bool = True,
 ) -> float:
-    """The score of a subset, in the criterion's own sign.
+    """The score of a subset of single features, in the criterion's own sign.
 
     `exclude` says which features the full model of Cp and the candidates of EBIC do without.
     """
     problem = problem_of(X, y, weights, model or model_of(criterion))
-    known = criterion_of(problem, criterion, exclude, sigma2, per_sample, gamma, n_candidates)
-    return score_of(problem, known, subset)
+    known = criterion_of(problem, criterion, exclude, sigma2, per_sample, gamma, n_candidates, corrected)
+    return score_of(problem, known, [(j,) for j in subset])
 
 
 def model_of(criterion: str) -> str:
@@ -273,13 +283,17 @@ def criterion_of(
     per_sample: bool = False,
     gamma: float = 1.0,
     n_candidates: int | None = None,
+    corrected: bool = True,
+    units: Sequence[Unit] | None = None,
 ) -> Criterion:
     """Fill in what is the same for all subsets: Sigma of Cp, the number of candidates of EBIC."""
     if isinstance(problem, Discriminant) != (name in SEPARABILITY):
         raise ValueError(f"criterion={name!r} does not belong to a {type(problem).__name__.lower()} problem.")
     candidates = [j for j in range(problem.features.shape[1]) if j not in set(exclude)]
-    varying = [j for j in candidates if problem.features[:, j].any()]
-    known = Criterion(name, None, per_sample, gamma, len(varying) if n_candidates is None else n_candidates)
+    units = [(j,) for j in candidates] if units is None else units
+    varying = [unit for unit in units if problem.features[:, list(unit)].any()]
+    n_candidates = max(1, len(varying)) if n_candidates is None else n_candidates
+    known = Criterion(name, None, per_sample, gamma, n_candidates, corrected)
     if name != "cp" or isinstance(problem, Discriminant):
         return known
     return replace(known, sigma=full_model_sigma(problem, candidates) if sigma2 is None else sigma2 * np.eye(problem.q))
@@ -293,13 +307,14 @@ def full_model_sigma(problem: Regression, candidates: Sequence[int]) -> Floats:
     return problem.error(candidates) / df
 
 
-def score_of(problem: Problem, criterion: Criterion, subset: Sequence[int]) -> float:
-    """The score of a subset of a problem."""
+def score_of(problem: Problem, criterion: Criterion, units: Sequence[Unit]) -> float:
+    """The score of some units of a problem."""
+    subset = flat(units)
     if isinstance(problem, Discriminant):
         return separability(criterion.name, problem.eigenvalues(subset))
     if criterion.name in {"rss", "r2", "adj_r2", "cp"}:
         return least_squares(problem, criterion, subset)
-    return information(problem, criterion, subset)
+    return information(problem, criterion, units)
 
 
 def separability(name: str, eigenvalues: Floats) -> float:
@@ -336,8 +351,9 @@ def least_squares(problem: Regression, criterion: Criterion, subset: Sequence[in
     return float(np.trace(np.linalg.solve(sigma, error))) - n * q + 2 * q * (k + 1)
 
 
-def information(problem: Regression, criterion: Criterion, subset: Sequence[int]) -> float:
+def information(problem: Regression, criterion: Criterion, units: Sequence[Unit]) -> float:
     """aic, aicc, bic and ebic: n log det(E / n) plus a penalty."""
+    subset = flat(units)
     n, q, k = problem.n, problem.q, size(problem, subset)
     fit = n * (problem.log_det_error(subset) - q * math.log(n))
     match criterion.name:
@@ -349,8 +365,32 @@ def information(problem: Regression, criterion: Criterion, subset: Sequence[int]
         case "bic":
             return fit + math.log(n) * q * (k + 1)
         case "ebic":
-            return fit + math.log(n) * q * (k + 1) + 2 * criterion.gamma * log_binomial(criterion.n_candidates, k)
+            counted = sum(not adds_nothing(problem, flat(units[:i]), unit) for i, unit in enumerate(units))
+            if not criterion.corrected:
+                bic = fit + math.log(n) * q * (k + 1)
+                return bic + 2 * criterion.gamma * log_binomial(criterion.n_candidates, counted)
+            charges = [ebic_charge(problem, criterion, i, k / counted) for i in range(1, counted + 1)]
+            return fit + math.log(n) * q + sum(charges)
     raise ValueError(f"criterion={criterion.name!r} is unknown.")
+
+
+def ebic_charge(problem: Regression, criterion: Criterion, i: int, rank: float) -> float:
+    """What the i-th unit is charged: Chen and Chen's charge, times Bartlett's factor, and at least that of a test.
+
+    The test is the exact one at level 0.05 i / (m - i + 1) for gamma = 1: minus n log of the quantile of lambda.
+    """
+    n, q, m = problem.n, problem.q, criterion.n_candidates
+    chances = criterion.gamma * max(0.0, math.log(max(m - i + 1, 1) / i))
+    error = problem.df0 - i * rank
+    room = error - (q - rank + 1) / 2
+    # Rao's F, solved for lambda: F = (1 - L) / L * df2 / df1 with L = lambda ** (1 / t).
+    t = math.sqrt((q**2 * rank**2 - 4) / (q**2 + rank**2 - 5)) if q**2 + rank**2 > 5 else 1.0
+    df1 = q * rank
+    df2 = (error + rank - (q + rank + 1) / 2) * t - (q * rank - 2) / 2
+    if df2 <= 0 or room <= 0:
+        return math.inf
+    f = float(f_distribution.isf(SIGNIFICANCE * math.exp(-chances), df1, df2))
+    return max((q * rank * math.log(n) + 2 * chances) * n / room, n * t * math.log1p(f * df1 / df2))
 
 
 def log_binomial(n: float, k: float) -> float:
@@ -398,8 +438,7 @@ def p_value(
 
 def lambda_of(problem: Problem, subset: Sequence[int], unit: Unit) -> float:
     """lambda(A + unit) / lambda(A); 1 where nothing is left to explain."""
-    before = problem.log_lambda(subset)
-    return 1.0 if before == -math.inf else math.exp(problem.log_lambda((*subset, *unit)) - before)
+    return math.exp(problem.log_lambda((*subset, *unit)) - problem.log_lambda(subset))
 
 
 def p_value_of(problem: Problem, subset: Sequence[int], unit: Unit) -> float:
@@ -414,6 +453,26 @@ def p_value_of(problem: Problem, subset: Sequence[int], unit: Unit) -> float:
     if isinstance(problem, Regression):
         return rao(wilks, variates=problem.q, hypothesis=m, error=problem.df0 - k - m)
     return rao(wilks, variates=m, hypothesis=problem.classes - 1, error=problem.df0 - k)
+
+
+def log_p_value_of(problem: Problem, subset: Sequence[int], unit: Unit) -> float:
+    """The logarithm; where p underflows, by the series of the incomplete beta function (Abramowitz & Stegun 26.5.4)."""
+    p = p_value_of(problem, subset, unit)
+    if p > TINIEST:
+        return math.log(p)
+    k = size(problem, subset)
+    m = size(problem, (*subset, *unit)) - k
+    linear = isinstance(problem, Regression)
+    v, h = (problem.q, m) if isinstance(problem, Regression) else (m, problem.classes - 1)
+    error = problem.df0 - k - (m if linear else 0)
+    t = math.sqrt((v**2 * h**2 - 4) / (v**2 + h**2 - 5)) if v**2 + h**2 > 5 else 1.0
+    a, b = ((error + h - (v + h + 1) / 2) * t - (v * h - 2) / 2) / 2, v * h / 2
+    log_x = (problem.log_lambda((*subset, *unit)) - problem.log_lambda(subset)) / t
+    x = math.exp(log_x)
+    series, term, i = 0.0, 1.0, 0
+    while term > 1e-17 * series:
+        series, term, i = series + term, term * (a + b + i) / (a + 1 + i) * x, i + 1
+    return float(a * log_x + b * math.log1p(-x) - math.log(a) - betaln(a, b) + math.log(series))
 
 
 def p_value_of_one(problem: Problem, wilks: float, k: int) -> float:
@@ -481,16 +540,26 @@ class ReferencePath:
     score: float
     start: float
     n_evaluations: int
+    margin: float
+
+
+class Level(NamedTuple):
+    """A test at a level, which "bonferroni" divides by the number of units that could be chosen at the start."""
+
+    level: float
+    correction: str | None = None
+
+
+Threshold = float | Level | Literal["auto"]
 
 
 @dataclass(frozen=True)
 class Rules:
-    """Which moves are allowed. A threshold is a number, or "auto": the test, at `level` = 0.05 / m."""
+    """Which moves are allowed: a number is a threshold of gains, a Level (correction applied) a test."""
 
-    enter: Threshold
-    leave: Threshold
-    drop: Threshold
-    level: float
+    enter: float | Level
+    leave: float | Level
+    drop: float | Level
     max_features: float = math.inf
     rounds: float = 1
 
@@ -508,13 +577,14 @@ class Search:
     dropped: list[Unit] = field(default_factory=list)
     computed: set[Move] = field(default_factory=set)
     n_evaluations: int = 0
+    margin: float = math.inf  # smallest relative distance of a decision from the opposite one
     grown: set[frozenset[Unit]] = field(default_factory=set)
 
     # What things are worth
 
     def score(self, units: Sequence[Unit] | None = None) -> float:
-        """The score of some units, of the selected ones unless told."""
-        return score_of(self.problem, self.criterion, flat(self.selected if units is None else units))
+        """The score of some units, by default of the selected ones."""
+        return score_of(self.problem, self.criterion, self.selected if units is None else units)
 
     def gain(self, after: Sequence[Unit], before: float) -> float:
         """What it brings to have the units `after` instead of a score `before`."""
@@ -526,12 +596,18 @@ class Search:
 
     def adds_nothing(self, units: Sequence[Unit], unit: Unit) -> bool:
         """Whether a unit is constant or in the span of other units."""
+        self.check_separation(flat([*units, unit]))
         return adds_nothing(self.problem, flat(units), unit)
 
+    def check_separation(self, subset: Unit) -> None:
+        """Features that depend on each other within classes only separate these perfectly: then nothing is decided."""
+        if isinstance(self.problem, Discriminant):
+            whole = np.vstack([self.problem.features, self.problem.between])
+            if len(orthonormal(whole, subset)[1]) > size(self.problem, subset):
+                self.margin = 0.0
+
     def fits(self, units: Sequence[Unit], unit: Unit) -> bool:
-        """Whether the rows and max_features leave room for a unit besides others."""
-        if len(flat(units)) + len(unit) > self.rules.max_features:
-            return False
+        """Whether the rows leave room for a unit besides others."""
         after = max(size(self.problem, flat([*units, unit])), size(self.problem, flat(units)) + 1)
         return self.problem.df0 - after >= self.problem.reserve
 
@@ -541,29 +617,27 @@ class Search:
         """The gain of each candidate of the pool."""
         moves, before = [], self.score()
         for unit in self.pool:
-            if self.fits(self.selected, unit):
-                nothing = self.adds_nothing(self.selected, unit)
-                gain = 0.0 if nothing else self.gain([*self.selected, unit], before)
-                moves.append(Move((), (unit,), gain, nothing))
+            impossible = not self.fits(self.selected, unit) or self.adds_nothing(self.selected, unit)
+            gain = 0.0 if impossible else self.gain([*self.selected, unit], before)
+            moves.append(Move((), (unit,), gain, impossible))
         return self.counted(moves)
 
     def removals(self) -> list[Move]:
         """The gain (minus the loss) of removing each selected unit that may be removed."""
         moves, before = [], self.score()
         for unit in self.removable():
-            rest = self.without(unit)
-            lossless = isinstance(self.problem, Regression) and self.adds_nothing(rest, unit)
-            moves.append(Move((unit,), (), 0.0 if lossless else self.gain(rest, before), False))
+            moves.append(Move((unit,), (), self.gain(self.without(unit), before), False))
         return self.counted(moves)
 
-    def exchanges(self) -> list[Move]:
-        """The gain of removing i and adding j, for each pair of a removable i and a j of the pool."""
+    def exchanges(self, pool: Sequence[Unit] | None = None) -> list[Move]:
+        """The gain of removing i and adding j, for each pair of a removable i and a j (by default of the pool)."""
         moves, before = [], self.score()
         for i in self.removable():
             rest = self.without(i)
-            for j in self.pool:
-                if self.fits(rest, j):
-                    moves.append(Move((i,), (j,), self.gain([*rest, j], before), self.adds_nothing(rest, j)))
+            for j in self.pool if pool is None else pool:
+                impossible = not self.fits(rest, j) or self.adds_nothing(rest, j)
+                gain = 0.0 if impossible else self.gain([*rest, j], before)
+                moves.append(Move((i,), (j,), gain, impossible))
         return self.counted(moves)
 
     def removable(self) -> list[Unit]:
@@ -579,36 +653,89 @@ class Search:
     # Rules
 
     def goes_round(self) -> bool:
-        """Under a test, whether the selected set grew once already: what follows would repeat itself for ever."""
-        if "auto" not in (self.rules.enter, self.rules.leave, self.rules.drop):
-            return False
+        """Whether the selected set grew once already: what follows would repeat itself for ever."""
         now = frozenset(self.selected)
         came_back = now in self.grown
         self.grown.add(now)
         return came_back
 
     def enters(self, move: Move) -> bool:
-        """gain > enter, or a p-value of at most 0.05 / m."""
+        """gain > enter, or a p-value of at most the level."""
         if move.aliased:
             return False
-        if self.rules.enter == "auto":
-            return p_value_of(self.problem, flat(self.selected), move.entering[0]) <= self.rules.level
-        return move.gain > self.rules.enter
+        if isinstance(self.rules.enter, Level):
+            return self.decided(self.p_to_enter(move), self.rules.enter.level, test=True) <= self.rules.enter.level
+        return self.decided(move.gain, self.rules.enter) > self.rules.enter
 
     def leaves(self, move: Move) -> bool:
-        """loss <= leave, or a p-value above 0.05 / m, or there are too many features anyway."""
-        (unit,) = move.leaving
-        if len(flat(self.selected)) > self.rules.max_features:
+        """loss <= leave, or a p-value above the level, or there are too many units anyway."""
+        if len(self.selected) > self.rules.max_features:
             return True
-        if self.rules.leave == "auto":
-            return p_value_of(self.problem, flat(self.without(unit)), unit) > self.rules.level
-        return -move.gain <= self.rules.leave
+        if isinstance(self.rules.leave, Level):
+            return self.decided(self.p_to_leave(move), self.rules.leave.level, test=True) > self.rules.leave.level
+        return self.decided(-move.gain, self.rules.leave) <= self.rules.leave
 
     def useless(self, move: Move) -> bool:
-        """gain <= drop, or a p-value above 0.05."""
-        if self.rules.drop == "auto":
-            return p_value_of(self.problem, flat(self.selected), move.entering[0]) > SIGNIFICANCE
-        return move.gain <= self.rules.drop
+        """gain <= drop, or a p-value above the level."""
+        if isinstance(self.rules.drop, Level):
+            return self.decided(self.p_to_enter(move), self.rules.drop.level, test=True) > self.rules.drop.level
+        return (0.0 if move.aliased else self.decided(move.gain, self.rules.drop)) <= self.rules.drop
+
+    def decided(self, value: float, bound: float, *, test: bool = False) -> float:
+        """The value, after taking down how far it is from its bound, relative to what rounding is relative to."""
+        if math.isfinite(bound) and math.isfinite(value):
+            unit = 1.0 if self.criterion.name in SEPARABILITY | {"r2", "adj_r2"} else 0.0
+            scale = bound if test else max(abs(self.score()), abs(value), abs(bound), unit) * 1e-3
+            self.margin = min(self.margin, abs(value - bound) / scale if scale else math.inf)
+        return value
+
+    def chosen(self, moves: Sequence[Move], values: Sequence[float] | None = None) -> Move | None:
+        """The best move, after taking down how far the others are from a tie with it."""
+        gains = [move.gain for move in moves] if values is None else values
+        real = [value for value, move in zip(gains, moves, strict=True) if not move.aliased and math.isfinite(value)]
+        if real:
+            scale = max(abs(value) for value in real)
+            if values is None and scale < 1e-12 * abs(self.score(())):
+                self.margin = 0.0  # of an exact fit, gains are rounding
+            gaps = [(max(real) - value) / scale for value in real if scale]
+            self.margin = min([self.margin, *(gap for gap in gaps if gap > TIE / 100)])
+        return best(moves, values)
+
+    def p_to_enter(self, move: Move) -> float:
+        """The p-value of the unit that would enter; 1 if it cannot."""
+        return 1.0 if move.aliased else p_value_of(self.problem, flat(self.selected), move.entering[0])
+
+    def p_to_leave(self, move: Move) -> float:
+        """The p-value of the unit that would leave, given the others."""
+        (unit,) = move.leaving
+        return p_value_of(self.problem, flat(self.without(unit)), unit)
+
+    def log_p(self, subset: Unit, unit: Unit) -> float:
+        """Logarithm of a p-value, also of one that underflows."""
+        return log_p_value_of(self.problem, subset, unit)
+
+    # Choices
+
+    def best_to_enter(self, moves: Sequence[Move]) -> Move | None:
+        """The largest gain; where a test judges units of different ranks, the smallest p-value."""
+        now = size(self.problem, flat(self.selected))
+        ranks = {size(self.problem, flat([*self.selected, *m.entering])) - now for m in moves if not m.aliased}
+        if isinstance(self.rules.enter, Level) and len(ranks) > 1:
+            return self.chosen(moves, [-self.log_p(flat(self.selected), *move.entering) for move in moves])
+        return self.chosen(moves)
+
+    def best_to_leave(self, moves: Sequence[Move]) -> Move | None:
+        """The smallest loss; where a test judges units of different ranks, the largest p-value."""
+        now = size(self.problem, flat(self.selected))
+        ranks = {now - size(self.problem, flat(self.without(*move.leaving))) for move in moves}
+        if isinstance(self.rules.leave, Level) and len(ranks) > 1:
+            return self.chosen(moves, [self.log_p(flat(self.without(*move.leaving)), *move.leaving) for move in moves])
+        return self.chosen(moves)
+
+    @property
+    def full(self) -> bool:
+        """Whether max_features is reached."""
+        return len(self.selected) >= self.rules.max_features
 
     # Steps
 
@@ -650,14 +777,15 @@ def flat(units: Sequence[Unit]) -> Unit:
     return tuple(j for unit in units for j in unit)
 
 
-def best(moves: Sequence[Move]) -> Move | None:
-    """The largest gain of moves that are not aliased; among equal ones the lowest index (leaving, then entering)."""
-    real = [move for move in moves if not move.aliased]
+def best(moves: Sequence[Move], values: Sequence[float] | None = None) -> Move | None:
+    """The largest gain (or value) of what is not aliased; the lowest index (leaving, then entering) of equal ones."""
+    values = [move.gain for move in moves] if values is None else values
+    real = [(value, move) for value, move in zip(values, moves, strict=True) if not move.aliased]
     if not real:
         return None
-    slack = TIE * max((abs(move.gain) for move in real if math.isfinite(move.gain)), default=0.0)
-    top = max(move.gain for move in real)
-    return min((move for move in real if move.gain >= top - slack), key=lambda move: (move.leaving, move.entering))
+    slack = TIE * max((abs(value) for value, _ in real if math.isfinite(value)), default=0.0)
+    top = max(value for value, _ in real)
+    return min((move for value, move in real if value >= top - slack), key=lambda move: (move.leaving, move.entering))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -672,9 +800,14 @@ def forward(search: Search, phase: str = "forward", *, dropping: bool = False) -
 
     With dropping: remove from C the features that did not improve the fit more than beta in that same scan.
     """
-    while True:
+    while search.pool and not search.full and not search.problem.done(flat(search.selected)):
+        if search.problem.df0 - size(search.problem, flat(search.selected)) - 1 < search.problem.reserve:
+            return
+        few = len(search.problem.features) - size(search.problem, flat(search.selected)) <= search.problem.reserve + 2
+        if few and search.problem.reserve > 1:
+            search.margin = 0.0  # several targets with hardly any rows left for them: residuals are rounding
         scan = search.additions()
-        move = best(scan)
+        move = search.best_to_enter(scan)
         if move is None or not search.enters(move) or search.goes_round():
             return
         (unit,) = move.entering
@@ -687,7 +820,7 @@ def forward(search: Search, phase: str = "forward", *, dropping: bool = False) -
 def backward(search: Search) -> Iterator[Step]:
     """Remove from R the least useful feature, one at a time, as long as that costs no more than beta."""
     while True:
-        move = best(search.removals())
+        move = search.best_to_leave(search.removals())
         if move is None or not search.leaves(move):
             return
         yield search.remove(move.leaving[0], "backward")
@@ -725,7 +858,21 @@ def dropping(search: Search) -> Iterator[Step]:
     if search.dropped:
         yield search.recall("re-forward")
     yield from forward(search, "re-forward")
+    yield from exchange(search)
     yield from backward(search)
+
+
+def exchange(search: Search) -> Iterator[Step]:
+    """At max_features: the best candidate takes the place of the least useful feature, while the score improves."""
+    while search.full and search.pool and not search.problem.done(flat(search.selected)):
+        candidate = search.best_to_enter(search.additions())
+        if candidate is None or not search.enters(candidate):
+            return
+        move = search.chosen(search.exchanges(candidate.entering))
+        if move is None or not improves(search, move) or search.goes_round():
+            return
+        yield search.remove(move.leaving[0], "swap")
+        yield search.add(move.entering, "swap")
 
 
 def fbed(search: Search) -> Iterator[Step]:
@@ -739,25 +886,30 @@ def fbed(search: Search) -> Iterator[Step]:
         yield from forward(search, "re-forward", dropping=True)
         if search.selected == before:
             break
+    if search.rules.max_features < math.inf:
+        if search.dropped:
+            yield search.recall("re-forward")
+        yield from forward(search, "re-forward")
+        yield from exchange(search)
     yield from backward(search)
 
 
 def floating(search: Search) -> Iterator[Step]:
     """A forward step, then removals as long as they give a better set of that size than any seen so far; again."""
     record = {len(search.selected): search.score()}
+    smallest = len(search.selected) + 2
     moved = True
     while moved:
         moved = False
-        move = best(search.additions())
-        if move is not None and search.enters(move) and not search.goes_round():
+        for step in forward(search):
             moved = True
-            yield search.add(move.entering, "forward")
+            yield step
             keep_record(record, search)
-        while len(search.selected) > 2:
-            move = best(search.removals())
+            break
+        while moved and len(search.selected) > smallest:
+            move = search.chosen(search.removals())
             if move is None or not beats_record(record, search, search.without(move.leaving[0])):
                 break
-            moved = True
             yield search.remove(move.leaving[0], "backward")
             keep_record(record, search)
 
@@ -780,9 +932,9 @@ def keep_record(record: dict[int, float], search: Search) -> None:
 def swap(search: Search) -> Iterator[Step]:
     """Forward steps to the end; then the best exchange of one selected feature for another, until none improves."""
     yield from forward(search)
-    while True:
-        move = best(search.exchanges())
-        if move is None or not improves(search, move):
+    while not search.problem.done(flat(search.selected)):
+        move = search.chosen(search.exchanges())
+        if move is None or not improves(search, move) or search.goes_round():
             return
         yield search.remove(move.leaving[0], "swap")
         yield search.add(move.entering, "swap")
@@ -828,23 +980,28 @@ def run(
     exclude: Sequence[int] = (),
     groups: Sequence[Any] | None = None,
     weights: ArrayLike | None = None,
+    exact: float | None = None,
     **criterion_params: Any,
 ) -> ReferencePath:
-    """Select features from the rows, the slow way. Thresholds are numbers or "auto"."""
-    problem = problem_of(X, y, weights, model or model_of(criterion))
-    pool = units_of(problem.features.shape[1], groups, taken={*include, *exclude})
+    """Select features from the rows, the slow way. Rules are numbers, Levels or "auto"."""
+    problem = problem_of(X, y, weights, model or model_of(criterion), exact)
+    units = units_of(problem.features.shape[1], groups)
+    kept = list(dict.fromkeys(unit for j in include for unit in units if j in unit))
+    candidates = [unit for unit in units if not set(unit) & set(exclude)]
+    pool = [unit for unit in candidates if unit not in kept]
     rules = replace(
         rules_of(problem, criterion, pool, enter, leave, drop),
         max_features=math.inf if max_features is None else max_features,
         rounds=rounds,
     )
-    if strategy == "stepwise" and "auto" not in (rules.enter, rules.leave) and float(rules.leave) > float(rules.enter):
+    numbers = not isinstance(rules.enter, Level) and not isinstance(rules.leave, Level)
+    if strategy == "stepwise" and numbers and rules.leave > rules.enter:
         raise ValueError(f"stepwise could cycle: leave={rules.leave} is above enter={rules.enter}.")
-    known = criterion_of(problem, criterion, exclude, **criterion_params)
-    search = Search(problem, known, rules, pool, kept=[(int(j),) for j in include])
+    known = criterion_of(problem, criterion, exclude, **criterion_params, units=candidates)
+    search = Search(problem, known, rules, pool, kept=kept)
     start = search.score()
     steps = list(from_the_included(search, STRATEGIES[strategy]))
-    return ReferencePath(in_order_of_entry(steps), steps, search.score(), start, search.n_evaluations)
+    return ReferencePath(in_order_of_entry(steps), steps, search.score(), start, search.n_evaluations, search.margin)
 
 
 def in_order_of_entry(steps: Sequence[Step]) -> Unit:
@@ -873,25 +1030,34 @@ def rules_of(
     leave: Threshold,
     drop: Threshold | None,
 ) -> Rules:
-    """The thresholds: "auto" is 0 for a criterion with a penalty, and stays "auto", the test, for the others.
+    """What "auto" and None mean.
 
-    The level of the test is 0.05 / m, m = the units that could be chosen: neither excluded, included nor constant.
+    "auto" is 0 for a criterion with a penalty, and for the others a test: at 0.05 / m to enter and to leave, m = the
+    units that could be chosen (neither excluded, included nor constant), and at 0.05 to stay in the pool. An explicit
+    `enter` holds for `leave` as well, unless that is given. `drop=None` is `leave` where that is a number.
     """
-    m = sum(not adds_nothing(problem, (), unit) for unit in pool)
-    drop = leave if drop is None else drop
-    if criterion in PENALISED:
-        enter, leave, drop = (0.0 if value == "auto" else value for value in (enter, leave, drop))
-    return Rules(enter, leave, drop, level=SIGNIFICANCE / max(m, 1))
+    m = max(1, sum(not adds_nothing(problem, (), unit) for unit in pool))
+    if leave == "auto" and enter != "auto":
+        leave = enter
+
+    def rule(value: Threshold, level: float) -> float | Level:
+        if isinstance(value, Level):
+            return Level(value.level / m if value.correction == "bonferroni" else value.level)
+        if value == "auto":
+            return 0.0 if criterion in PENALISED else Level(level)
+        return value
+
+    leaving = rule(leave, SIGNIFICANCE / m)
+    if drop is None:
+        drop = Level(SIGNIFICANCE) if isinstance(leaving, Level) else leaving
+    return Rules(rule(enter, SIGNIFICANCE / m), leaving, rule(drop, SIGNIFICANCE))
 
 
-def units_of(p: int, groups: Sequence[Any] | None, taken: set[int]) -> list[Unit]:
-    """What can be chosen, lowest index first: groups (labels, or lists of features) without the features taken."""
+def units_of(p: int, groups: Sequence[Any] | None) -> list[Unit]:
+    """What can be chosen, lowest index first: features, or groups (labels, or lists of features)."""
     if groups is None:
-        parts: list[Unit] = [(j,) for j in range(p)]
-    elif all(isinstance(group, (list, tuple, set, np.ndarray)) for group in groups):
-        named = [tuple(int(j) for j in group) for group in groups]
-        parts = [*named, *((j,) for j in range(p) if j not in set(flat(named)))]
-    else:
-        parts = [tuple(j for j in range(p) if groups[j] == label) for label in dict.fromkeys(groups)]
-    left = [tuple(sorted(j for j in part if j not in taken)) for part in parts]
-    return sorted(part for part in left if part)
+        return [(j,) for j in range(p)]
+    if all(isinstance(group, (list, tuple, set, np.ndarray)) for group in groups):
+        named = [tuple(sorted(int(j) for j in group)) for group in groups]
+        return sorted([*named, *((j,) for j in range(p) if j not in set(flat(named)))])
+    return [tuple(j for j in range(p) if groups[j] == label) for label in dict.fromkeys(groups)]

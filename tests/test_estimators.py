@@ -101,7 +101,7 @@ def test_fit_returns_itself_and_a_refit_gives_the_same(diabetes: Any, cancer: An
 
 def test_parameters_are_never_rewritten(diabetes: Any) -> None:
     words: dict[str, Any] = {
-        "strategy": "fbed", "model": "linear", "criterion": EBIC(gamma=0.5), "enter": np.float64(0.1), "leave": 0,
+        "strategy": "fbed", "model": "linear", "criterion": EBIC(gamma=0.5), "enter": np.float64(1.0), "leave": 0,
         "drop": "auto", "max_features": np.int64(6), "rounds": math.inf, "include": ["bmi"], "exclude": np.array([0]),
         "groups": [["s1", "s2"], ["s3", "s4"]],
     }  # fmt: skip

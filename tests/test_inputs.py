@@ -17,7 +17,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from dropstep import AIC, BIC, EBIC, MallowsCp, Moments, Selector, Stop, Trace, select
+from dropstep import AIC, BIC, EBIC, MallowsCp, Moments, Selector, Significance, Stop, Trace, select
 from dropstep.table import as_table, as_weights, refuse_missing
 from dropstep.target import as_target
 
@@ -288,8 +288,9 @@ BAD_TARGETS: dict[str, tuple[Any, list[str]]] = {
     "dependent targets": (np.c_[Y, X[:, 0], Y - X[:, 0]], ["linearly dependent"]),
     "one target twice": (np.c_[Y, Y], ["linearly dependent"]),
     "one constant target": (np.c_[Y, np.ones(N)], ["target 1 of y is constant (1)"]),
-    "too large": (Y * 1e200, ["y has values up to", "rescale"]),
-    "too small": (Y * 1e-200, ["y varies by", "rescale"]),
+    "too large": (Y * 1e200, ["y has values up to", "whose squares are too large for float64; rescale y"]),
+    "too small": (Y * 1e-200, ["y varies by", "whose square is too small for float64; rescale y"]),
+    "one target too large": (np.c_[Y, X[:, 0] * 1e200], ["target 1 of y has values up to", "rescale y"]),
 }  # fmt: skip
 
 
@@ -487,13 +488,15 @@ def test_criteria_of_regression_do_not_fit_classes() -> None:
 @pytest.mark.parametrize("word", ["enter", "leave", "drop"])
 def test_thresholds(word: str) -> None:
     for value in (math.nan, "x", "Auto", "0.05", True, [0.1], 1j, *([] if word == "drop" else [None])):
-        says(refused(X, Y, **{word: value}), f"{word} must be 'auto' or a number", repr(value))
+        sentence = refused(X, Y, **{word: value})
+        says(sentence, f"{word} must be 'auto', a number, or a rule such as Significance(0.05)", repr(value))
     for criterion in ("trace", "pillai", "wilks", "roy"):
         says(
             refused(X, CLASSES, criterion=criterion, **{word: -0.1}), f"{word} must not be negative", criterion, "-0.1"
         )
     for criterion in ("rss", "r2"):
-        says(refused(X, Y, criterion=criterion, **{word: -math.inf}), f"{word} must not be negative", "-inf")
+        says(refused(X, Y, criterion=criterion, **{word: -1.0}), f"{word} must not be negative", "-1")
+        select(X, Y, criterion=criterion, **{word: -math.inf})
     for criterion in (
         "adj_r2",
         "aic",
@@ -509,7 +512,9 @@ def test_thresholds(word: str) -> None:
 def test_stepwise_refuses_to_go_round_in_circles() -> None:
     sentence = refused(X, CLASSES, strategy="stepwise", enter=0.01, leave=0.05)
     says(sentence, "leave > enter", "leave=0.05", "enter=0.01", "choose leave <= enter")
-    says(refused(X, Y, strategy="stepwise", criterion="bic", enter=-1), "leave=0", "enter=-1")
+    says(refused(X, Y, strategy="stepwise", criterion="bic", enter=-1, leave=0), "leave=0", "enter=-1")
+    levels = {"enter": Significance(0.1), "leave": Significance(0.05)}
+    says(refused(X, Y, strategy="stepwise", **levels), "could cycle", "enter at 0.1", "leave at 0.05")
     assert select(X, CLASSES, strategy="stepwise", enter=0.05, leave=0.05).selected
     assert select(X, CLASSES, strategy="stepwise", enter="auto", leave=0.05).selected
     for strategy in ("dropping", "forward_backward", "fbed"):
@@ -524,7 +529,7 @@ def test_backward_and_cp_need_rows() -> None:
     says(refused(np.c_[X, Y], Y, criterion="cp"), "fits y exactly", "MallowsCp(sigma2=...)")
     assert select(X[:6], Y[:6], strategy="backward", exclude=[0, 4]).steps
     assert select(X[:6], Y[:6], criterion=MallowsCp(sigma2=1.0)).criterion == "cp"
-    with pytest.raises(ValueError, match=r"sigma2 must be positive; got 0\.0"):
+    with pytest.raises(ValueError, match=r"sigma2 must be a positive finite number; got 0\.0"):
         MallowsCp(sigma2=0.0)
 
 
@@ -634,8 +639,8 @@ def test_a_group_is_taken_whole() -> None:
     says(refused(FRAME, Y, groups=groups, include="age"), "include names a part of a group", "'bmi' belongs to it too")
     says(refused(FRAME, Y, groups=groups, exclude="bmi"), "exclude names a part of a group", "'age' belongs to it too")
     assert select(FRAME, Y, groups=groups, include=["bmi", "age"]).selected[:2] == (0, 1)
-    path = select(FRAME, Y, groups=[list(range(5))], max_features=3)
-    assert (path.selected, path.stop) == ((), Stop.MAX_FEATURES)
+    path = select(FRAME, Y, groups=[list(range(5))], max_features=1)
+    assert path.selected == (0, 1, 2, 3, 4)
 
 
 # --- tables that are legal, and odd ----------------------------------------------------------------------------------

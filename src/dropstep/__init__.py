@@ -18,6 +18,7 @@ from dropstep.criteria import (
 from dropstep.estimators import Selector
 from dropstep.moments import Moments
 from dropstep.path import Path, Step, Stop
+from dropstep.rules import Significance
 from dropstep.select import select
 
 __version__ = "0.1.0.dev0"
@@ -37,6 +38,7 @@ __all__ = [
     "Pillai",
     "Roy",
     "Selector",
+    "Significance",
     "Step",
     "Stop",
     "Trace",

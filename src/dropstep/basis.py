@@ -11,6 +11,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 
 from dropstep.columns import Columns
 from dropstep.problem import Problem
@@ -77,6 +78,10 @@ class Basis(Protocol):
         """Coordinates, scatter left and (where targets are at hand) cross products left, made from the rows."""
         ...
 
+    def unit_vectors(self, unit: Features, least: Floats, cross: Floats, without: Floats | None, Z: Floats) -> Floats:
+        """Vectors that adding a unit would add to G, made from the rows, one per independent feature."""
+        ...
+
 
 def basis_of(problem: Problem) -> Basis:
     return RowsBasis(problem) if isinstance(problem.scatter, Columns) else GramBasis(problem)
@@ -112,13 +117,13 @@ class Foresight:
 class GramBasis:
     """The basis from moments: it exists only through coordinates, S = W'W + what is left."""
 
-    tolerance, rounding = 1e-8, 1e-13
     redo, together = 0.0, (0, 0)
     targets: Floats | None = None
 
     def __init__(self, problem: Problem) -> None:
         assert isinstance(problem.scatter, np.ndarray)
         self.S = problem.scatter
+        self.tolerance, self.rounding = problem.resolution
         self.live: Features | None = None
 
     def focus(self, live: Features | None) -> None:
@@ -153,17 +158,19 @@ class GramBasis:
     def exact(self, features: Features) -> tuple[Floats, Floats, Floats | None]:
         raise NotImplementedError("moments hold no rows")
 
+    def unit_vectors(self, unit: Features, least: Floats, cross: Floats, without: Floats | None, Z: Floats) -> Floats:
+        raise NotImplementedError("moments hold no rows")
+
 
 class RowsBasis:
     """The basis as rows: Q with orthonormal columns, and the part of the targets that Q leaves."""
-
-    tolerance, rounding = 1e-15, 1e-18
 
     def __init__(self, problem: Problem) -> None:
         assert isinstance(problem.scatter, Columns)
         self.columns = problem.scatter
         n, p = self.columns.X.shape
         single = self.columns.X.dtype == np.float32 and not self.columns.in_double
+        self.tolerance, self.rounding = problem.resolution
         self.redo = 1e-2 if single else 1e-5
         # A product with 16 vectors takes little longer than one with 4, and one with 32 half as long again; its result
         # must stay a small part of X.
@@ -275,3 +282,31 @@ class RowsBasis:
         left = self._left(x)
         cross = None if self.targets is None else left.T @ self.targets
         return self.Q.T @ x, np.einsum("ij,ij->j", left, left), cross
+
+    def unit_vectors(self, unit: Features, least: Floats, cross: Floats, without: Floats | None, Z: Floats) -> Floats:
+        x = self.columns.centred(unit)
+        removed = np.empty((len(x), 0)) if without is None else self.Q @ without.T
+        residuals = self._left(x) + removed @ (removed.T @ x)
+        directions, independent = orthonormal(residuals, least)
+        if self.targets is not None:
+            targets = self.targets if without is None else self.targets + removed @ (without @ Z)
+            return np.asarray(directions.T @ targets)
+        kept = Z if without is None else Z - without.T @ (without @ Z)
+        cross = (cross - x.T @ self.Q @ kept)[independent]
+        triangle = directions.T @ residuals[:, independent]
+        return np.asarray(linalg.solve_triangular(triangle, cross, trans="T"))
+
+
+def orthonormal(columns: Floats, least: Floats) -> tuple[Floats, list[int]]:
+    """Gram-Schmidt, twice per column: an orthonormal basis, and the columns that do not depend on earlier ones.
+
+    A column depends on earlier ones if its squared residual is at most `least`.
+    """
+    basis, independent = np.empty((len(columns), 0)), []
+    for j, residual in enumerate(columns.T):
+        for _ in range(2):
+            residual = residual - basis @ (basis.T @ residual)
+        if (length := float(residual @ residual)) > least[j]:
+            basis = np.column_stack([basis, residual / np.sqrt(length)])
+            independent.append(j)
+    return basis, independent

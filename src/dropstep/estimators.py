@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dropstep.criteria import Criterion
 from dropstep.path import Path, Step
+from dropstep.rules import Significance
 from dropstep.select import select
 from dropstep.table import Table, as_table
 from dropstep.target import Model
@@ -43,16 +44,17 @@ class Selector(CallbackSupportMixin, SelectorMixin, BaseEstimator):
     criterion : str or Criterion
         linear: rss, r2, adj_r2, cp, aic, aicc, bic, ebic; discriminant: trace, pillai, wilks, roy. "auto" is ebic and
         trace. An object takes parameters, e.g. ``MallowsCp(sigma2=2.0)``.
-    enter : float or "auto"
+    enter : float, Significance or "auto"
         A gain must exceed it (the paper's alpha). "auto" is 0 for criteria that charge for size (cp, aic, aicc, bic,
         ebic); for the others it is an exact partial F test at level 0.05 / number of features that could be chosen.
-    leave : float or "auto"
-        A loss up to it is accepted in backward steps (the paper's beta).
-    drop : float, "auto" or None
-        A candidate whose gain is up to it is dropped until the second forward pass; None: the same as leave. "auto"
-        is the partial F test at 0.05.
+        `Significance` is a test at another level; -inf goes on until `max_features`.
+    leave : float, Significance or "auto"
+        A loss up to it is accepted in backward steps (the paper's beta). "auto" follows an explicit `enter`.
+    drop : float, Significance, "auto" or None
+        A candidate whose gain is up to it is dropped until the second forward pass. None follows `leave` where that is
+        a number, and is the partial F test at 0.05 otherwise. "auto" is 0 or that test.
     max_features : int or None
-        The most features there may be, those of `include` counted.
+        Maximum number of features, or of groups, those of `include` counted.
     rounds : int or math.inf
         Further rounds of "fbed".
     include, exclude : features by index or name
@@ -85,9 +87,9 @@ class Selector(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         strategy: str = "dropping",
         model: Model = "auto",
         criterion: str | Criterion = "auto",
-        enter: float | Literal["auto"] = "auto",
-        leave: float | Literal["auto"] = "auto",
-        drop: float | Literal["auto"] | None = None,
+        enter: float | Significance | Literal["auto"] = "auto",
+        leave: float | Significance | Literal["auto"] = "auto",
+        drop: float | Significance | Literal["auto"] | None = None,
         max_features: int | None = None,
         rounds: float = 1,
         include: Sequence[int | str] | int | str | None = None,

@@ -13,6 +13,9 @@ from dropstep.problem import Problem
 
 Floats = NDArray[np.float64]
 
+ROUNDING = 1e-12  # share of an eigenvalue of a residual below which what a move leaves of it is rounding
+NEAR_EXACT = 1e-9  # share of a residual below which what a move leaves is rounding: such moves are equal
+
 
 class Change:
     """What each of several moves would do to G: add, or take away, the sum of v v' over the vectors v of a unit.
@@ -58,9 +61,18 @@ class SingleChange(Change):
 class BlockChange(Change):
     """Moves of several features each."""
 
+    rank: Floats
+
     def __init__(self, vectors: Floats, rank: Floats) -> None:
         self._vectors = vectors
         super().__init__(rank, rank > 0, np.einsum("umt,umt->u", vectors, vectors))
+
+    def replace(self, unit: int, vectors: Floats) -> None:
+        """Give one unit other vectors, one per independent feature."""
+        self._vectors[unit] = 0.0
+        self._vectors[unit, : len(vectors)] = vectors
+        self.rank[unit], self.free[unit] = len(vectors), len(vectors) > 0
+        self.power[unit] = np.sum(vectors**2)
 
     @property
     def vectors(self) -> Floats:
@@ -71,31 +83,45 @@ class BlockChange(Change):
         return BlockChange(self._vectors[here], np.asarray(self.rank)[here])
 
 
-def eliminated(left: Floats, cross: Floats, least: Floats) -> BlockChange:
-    """Elimination within each unit, all units at once; a feature in the span of the earlier ones adds nothing."""
-    left, cross = left.copy(), cross.copy()
-    vectors, rank = np.zeros_like(cross), np.zeros(len(cross))
-    for t in range(left.shape[1]):
-        free = left[:, t, t] > least[:, t]
-        length = np.sqrt(np.where(free, left[:, t, t], np.inf))
-        w = left[:, t, :] / length[:, None]
+def block_cholesky(residual: Floats, cross: Floats, least: Floats) -> tuple[BlockChange, Floats]:
+    """Cholesky factorisation within each unit, all units at once; a feature that depends on earlier ones adds nothing.
+
+    Parameters
+    ----------
+    residual : array of shape (n_units, m, m)
+        Gram matrix of the residuals of each unit's m features.
+    cross : array of shape (n_units, m, n_targets)
+        Products of these residuals with the targets.
+    least : array of shape (n_units, m)
+        Pivots up to this value count as zero.
+
+    Returns
+    -------
+    change : BlockChange
+    pivots : array of shape (n_units, m)
+        What is left of each feature after the earlier ones of its unit.
+    """
+    residual, cross = residual.copy(), cross.copy()
+    vectors, pivots = np.zeros_like(cross), np.empty(least.shape)
+    for t in range(residual.shape[1]):
+        pivots[:, t] = residual[:, t, t]
+        length = np.sqrt(np.where(pivots[:, t] > least[:, t], pivots[:, t], np.inf))
+        w = residual[:, t, :] / length[:, None]
         vectors[:, t] = cross[:, t] / length[:, None]
-        left -= w[:, :, None] * w[:, None, :]
+        residual -= w[:, :, None] * w[:, None, :]
         cross -= w[:, :, None] * vectors[:, t][:, None, :]
-        rank += free
-    return BlockChange(vectors, rank)
+    return BlockChange(vectors, (pivots > least).sum(axis=1).astype(np.float64)), pivots
 
 
 class Explained:
     """The matrix M = base + sign * G of a selection.
 
-    Where a regression leaves less than rounding, `logdet` and `root` are those of a residual of that size: an exact fit
-    has a likelihood, if one without meaning.
+    The log-likelihood of an exact fit diverges. In a regression `logdet` and `root` are therefore those of a residual
+    whose eigenvalues, relative to the total sums of squares, are at least `Problem.exact_fit`.
     """
 
     def __init__(self, M: Floats, problem: Problem) -> None:
         self.M, self.problem = M, problem
-        self.value: float | None = None  # the score, once a criterion has read it
 
     @cached_property
     def trace(self) -> float:
@@ -105,7 +131,9 @@ class Explained:
     def logdet(self) -> float:
         if len(self.M) == 1:
             return math.log(self.positive[0, 0])
-        return float(np.linalg.slogdet(self.positive)[1])
+        if self._near_exact:
+            return float(self._floored_logdet(self.M, self.problem.exact_fit))
+        return float(np.linalg.slogdet(self.M)[1])
 
     @cached_property
     def root(self) -> Floats:
@@ -130,20 +158,50 @@ class Explained:
         return float(np.linalg.eigvalsh(self.M / np.outer(scale, scale))[0])
 
     @cached_property
+    def unexplained(self) -> float:
+        """Largest share of a target's sum of squares that a regression leaves."""
+        return float((np.diagonal(self.M) / np.diagonal(self.problem.base)).max())
+
+    @cached_property
+    def _near_exact(self) -> bool:
+        """True if some eigenvalue of the residual has to be raised to the exact-fit tolerance."""
+        return self.problem.sign < 0 and self.left < self.problem.exact_fit
+
+    @cached_property
+    def _scale(self) -> Floats:
+        """Square roots of the targets' total sums of squares."""
+        return np.sqrt(np.diagonal(self.problem.base))
+
+    @cached_property
     def positive(self) -> Floats:
-        """M, raised to rounding where less is left."""
-        exact = self.problem.exact_fit
-        if self.problem.sign > 0 or self.left >= exact:
+        """M, with the eigenvalues of a residual raised to the exact-fit tolerance."""
+        if not self._near_exact:
             return self.M
-        return np.asarray(self.M + np.diag((exact - self.left) * np.diagonal(self.problem.base)))
+        scale, exact = self._scale, self.problem.exact_fit
+        if len(scale) == 1:
+            return np.asarray(exact * self.problem.base)
+        values, vectors = np.linalg.eigh(self.M / np.outer(scale, scale))
+        return np.asarray(np.outer(scale, scale) * ((vectors * np.maximum(values, exact)) @ vectors.T))
+
+    def _floored_logdet(self, M: Floats, least: float) -> Floats:
+        """Log determinants of residuals, their eigenvalues raised to a share of the total sums of squares."""
+        scale = self._scale
+        values = np.linalg.eigvalsh(M / np.outer(scale, scale))
+        return np.asarray(np.log(np.maximum(values, least)).sum(axis=-1) + 2 * np.log(scale).sum())
 
     @cached_property
     def least_ratio(self) -> float:
         """Part of det(M) that a move can leave, so that no more than an exact fit is gained."""
         if self.problem.sign > 0:
             return float(np.finfo(np.float64).eps)
-        exact = max(self.problem.exact_fit, float(np.finfo(np.float64).eps))
-        return min(1.0, exact / max(self.left, exact))
+        exact = self.problem.exact_fit
+        return min(1.0, max(exact / max(self.left, exact), NEAR_EXACT))
+
+    def nearly_exact(self, change: Change) -> bool:
+        """True if some addition would leave so little of some target that inner products do not order them."""
+        if self.problem.sign > 0 or len(self.M) == 1 or not len(change.power):
+            return False
+        return self._near_exact or float(self.inner(change).max()) > 1 - NEAR_EXACT
 
     def plus(self, Z: Floats, sign: int) -> Explained:
         """What is explained with directions more (+1) or less (-1), along which the targets have coordinates Z."""
@@ -151,16 +209,28 @@ class Explained:
 
     def log_ratio(self, change: Change, sign: int) -> Floats:
         """log det(M + sign v v') - log det(M), for each unit: log det(I + sign v' inv(M) v)."""
-        if isinstance(change, SingleChange):
+        if len(self.M) == 1 and self._near_exact:
+            floor = self.positive[0, 0]
+            return np.asarray(np.log(np.maximum(self.M[0, 0] + sign * change.power, floor) / floor))
+        if len(self.M) == 1 or isinstance(change, SingleChange):
             inner = self.inner(change)
-            return np.log1p(inner) if sign > 0 else np.log1p(np.maximum(-inner, self.least_ratio - 1))
-        half = self._half(change)
-        inner = np.eye(half.shape[1]) + sign * np.einsum("umt,ult->uml", half, half)
-        signs, logs = np.linalg.slogdet(inner)
-        return np.maximum(np.where(signs > 0, logs, -np.inf), math.log(self.least_ratio))
+            ratio = np.log1p(inner) if sign > 0 else np.log1p(np.maximum(-inner, self.least_ratio - 1))
+            largest = inner
+        else:
+            squares = np.square(np.linalg.svd(self._half(change), compute_uv=False))
+            ratio = np.log1p(squares if sign > 0 else -np.minimum(squares, 1 - self.least_ratio)).sum(axis=-1)
+            largest = squares.max(axis=-1, initial=0.0)
+        if self.problem.sign < 0 and len(self.M) > 1:
+            near = (largest > 1 - NEAR_EXACT) & (sign < 0) | self._near_exact
+            if near.any():
+                v = change.vectors[near]
+                after = self.M + sign * np.einsum("umt,ums->uts", v, v)
+                least = max(self.problem.exact_fit, ROUNDING * self.left)
+                ratio[near] = self._floored_logdet(after, least) - self.logdet
+        return np.asarray(ratio)
 
     def inner(self, change: Change) -> Floats:
-        """v' inv(M) v of moves of one feature each."""
+        """v' inv(M) v of moves of one feature each, and of units where M is a single number."""
         if len(self.M) == 1:
             return np.asarray(change.power / self.positive[0, 0])
         half = self._half(change)[:, 0, :]
@@ -173,10 +243,8 @@ class Explained:
         return np.asarray(flat.T.reshape(v.shape))
 
     def partial(self, change: Change, *, adding: bool) -> Floats:
-        """Wilks' lambda with a unit over lambda without it, for additions or for removals: 1 means it tells nothing."""
-        grows = adding == (self.problem.sign > 0)
-        if isinstance(change, SingleChange):
-            inner = self.inner(change)
-            return np.asarray(1 / (1 + inner) if grows else np.maximum(1 - inner, 0.0))
-        sign = 1 if grows else -1
+        """Partial Wilks' lambda of each unit given the others: with the unit over without it, 1 for no effect."""
+        sign = 1 if adding == (self.problem.sign > 0) else -1
+        if sign < 0 and (len(self.M) == 1 or (isinstance(change, SingleChange) and not self._near_exact)):
+            return np.asarray(np.maximum(1 - self.inner(change), self.least_ratio))
         return np.asarray(np.exp(-sign * self.log_ratio(change, sign)))

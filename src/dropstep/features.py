@@ -11,6 +11,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,10 @@ class Choice:
     def features(self, units: tuple[int, ...]) -> list[int]:
         """The features of units."""
         return list(units) if self.members is None else [j for u in units for j in self.members[u]]
+
+    def count(self, some: NDArray[np.bool_]) -> int:
+        """Number of units with at least one of some features."""
+        return int(some.sum()) if self.members is None else sum(bool(some[list(m)].any()) for m in self.members)
 
 
 def as_choice(n_features: int, names: tuple[str, ...] | None, include: Any, exclude: Any, groups: Any) -> Choice:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from typing import Literal
 
 import numpy as np
@@ -20,6 +22,7 @@ Way = Literal["moments", "columns"]
 
 ROUNDED = 1e-9  # a sum of weights may be off by rounding
 TINY = 2**14  # numbers in a table that costs nothing either way
+TINIEST, UNDERFLOW = np.finfo(np.float64).tiny, 1e-290  # p-values below are computed by their logarithm
 CONSTANT = 1e-12  # a column with sd below this part of its mean is constant up to rounding
 
 
@@ -39,7 +42,10 @@ class Problem:
     n : number of rows (sum of weights).
     df : degrees of freedom left with nothing selected.
     scatter : where the rows of S come from: a matrix (moments) or Columns.
+    noise : rounding errors of the features, up to a factor: S_jj, or the sum of squares of a feature in float32.
     targets : the centred targets themselves, when they are at hand (regression on columns).
+    finer : makes the same problem from the rows, for when the digits of moments do not suffice; None if there are no
+        rows, or none are wanted.
     separating : features with a single value within every class, but not the same in all: any criterion of class
         separation is infinite with one of them, so they are taken for constant, and the path says so.
     """
@@ -52,8 +58,10 @@ class Problem:
     n: float
     df: float
     scatter: Floats | Columns
+    noise: Floats
     targets: Floats | None = None
     separating: tuple[int, ...] = ()
+    finer: Callable[[], Problem] | None = None
 
     @cached_property
     def n_features(self) -> int:
@@ -72,6 +80,13 @@ class Problem:
     def digits(self) -> str:
         """The arithmetic behind the numbers, in words."""
         return "double precision" if self.way == "columns" else "double precision from moments"
+
+    @property
+    def resolution(self) -> tuple[float, float]:
+        """Residuals that count as linearly dependent, and those that surely are, relative to `noise`."""
+        if not isinstance(self.scatter, Columns):
+            return 1e-8, 1e-13
+        return (1e-13, 3e-14) if self.scatter.X.dtype == np.float32 else (1e-15, 1e-18)
 
     @cached_property
     def most(self) -> float:
@@ -98,24 +113,51 @@ class Problem:
         return self.scatter[np.ix_(features, features)]
 
     def critical(self, level: float, size: float, rank: float) -> float:
-        """The largest partial Wilks' lambda that is significant at a level, for `rank` features added to `size`.
+        """The largest partial Wilks' lambda that is significant at a level, for `rank` features added to `size`."""
+        a, b, power = self._null_distribution(size, rank)
+        return float(special.betaincinv(a, b, level) ** power) if a > 0 and b > 0 else 0.0
 
-        Exact for one feature: lambda is then Beta(nu/2, h/2), which is the partial F test; Rao's F otherwise.
+    def log_critical(self, level: Floats, size: Floats, rank: float) -> Floats:
+        """Logarithms of `critical`, to the last digit also where it is near 1; -inf without degrees of freedom."""
+        a, b, power = np.array([self._null_distribution(k, rank) for k in size.tolist()]).T
+        judged = (a > 0) & (b > 0)
+        a, b = np.where(judged, a, 1.0), np.where(judged, b, 1.0)
+        quantile, complement = special.betaincinv(a, b, level), special.betainccinv(b, a, level)
+        log_quantile = np.where(
+            quantile < 0.5, np.log(np.maximum(quantile, TINIEST)), np.log1p(-np.minimum(complement, 0.5))
+        )
+        return np.where(judged, power * log_quantile, -np.inf)
+
+    def log_p_value(self, partial: Floats, size: Floats | float, rank: Floats | float) -> Floats:
+        """Logarithm of the p-value of each partial Wilks' lambda, finite where the p-value itself underflows."""
+        sizes, ranks, _ = np.broadcast_arrays(size, rank, partial)
+        pairs = zip(sizes.tolist(), ranks.tolist(), strict=True)
+        a, b, power = np.array([self._null_distribution(k, m) for k, m in pairs]).reshape(-1, 3).T
+        judged = (a > 0) & (b > 0)
+        a, b = np.where(judged, a, 1.0), np.where(judged, b, 1.0)
+        x = np.clip(partial, TINIEST, 1.0) ** (1 / power)
+        p = special.betainc(a, b, x)
+        log_p, tiny = np.log(np.maximum(p, TINIEST)), p < UNDERFLOW
+        if tiny.any():  # I_x(a, b) = x^a (1 - x)^b / (a B(a, b)) 2F1(a + b, 1; a + 1; x)
+            a, b, x = a[tiny], b[tiny], x[tiny]
+            series = np.log(special.hyp2f1(a + b, 1.0, a + 1, x))
+            log_p[tiny] = a * np.log(x) + b * np.log1p(-x) - np.log(a) - special.betaln(a, b) + series
+        return np.where(judged, log_p, 0.0)
+
+    def _null_distribution(self, size: float, rank: float) -> tuple[float, float, float]:
+        """(a, b, power) such that partial lambda ** (1 / power) is Beta(a, b) without an effect.
+
+        Exact where one feature is added or there is one target, which is the partial F test; Rao's F otherwise.
         """
-        if rank == 0:
-            return 0.0
         if self.kind == "linear":
             variates, hypothesis, error = float(self.n_targets), rank, self.df - size - rank
         else:
             variates, hypothesis, error = rank, float(self.n_targets), self.df - size
         product = variates * hypothesis
         spread = variates**2 + hypothesis**2 - 5
-        power = np.sqrt((product**2 - 4) / spread) if spread > 0 else 1.0
+        power = math.sqrt((product**2 - 4) / spread) if spread > 0 and product > 2 else 1.0
         first = error + hypothesis - (variates + hypothesis + 1) / 2
-        nu = first * power - (product - 2) / 2
-        if nu <= 0:
-            return 0.0
-        return float(special.betaincinv(nu / 2, product / 2, level) ** power)
+        return (first * power - (product - 2) / 2) / 2, product / 2, power
 
 
 def cheaper_way(n: int, p: int, max_features: int | None = None) -> Way:
@@ -133,8 +175,16 @@ def cheaper_way(n: int, p: int, max_features: int | None = None) -> Way:
     return "moments" if 1 + p / 24 <= 3 + added / 2 + 2 * added**2 / p else "columns"
 
 
-def problem_of(table: Table, target: Target, weights: Floats | None, way: Way) -> Problem:
+def problem_of(
+    table: Table, target: Target, weights: Floats | None, way: Way | Literal["auto"], max_features: int | None = None
+) -> Problem:
     """The problem of explaining a target by the features of a table."""
+    if way == "auto":
+        way = cheaper_way(len(table.values), table.values.shape[1], max_features)
+        problem = problem_of(table, target, weights, way)
+        if way == "columns":
+            return problem
+        return replace(problem, finer=cache(lambda: problem_of(table, target, weights, "columns")))
     if way == "moments":
         moments = of_rows(table.values, target, weights, table.names)
         refuse_missing(table, moments.means[:, : moments.n_features])
@@ -182,7 +232,8 @@ def regression(
     constant = diagonal <= n * (CONSTANT * means) ** 2
     diagonal = np.where(constant, 0.0, diagonal)
     cross = np.where(constant[:, None], 0.0, cross)
-    return Problem("linear", diagonal, cross, base, -1, n, n - 1, scatter, targets)
+    noise = _noise(diagonal, scatter, n * means**2)
+    return Problem("linear", diagonal, cross, base, -1, n, n - 1, scatter, noise, targets)
 
 
 def discriminant(
@@ -207,17 +258,25 @@ def discriminant(
     constant_within = diagonal <= (counts @ (CONSTANT * means) ** 2)
     constant = constant_within & ((between**2).sum(axis=1) <= (counts @ (CONSTANT * means) ** 2))
     cross = np.where(constant_within[:, None], 0.0, between @ _contrasts(np.sqrt(counts / n)))
+    diagonal = np.where(constant_within, 0.0, diagonal)
     return Problem(
         kind="discriminant",
-        diagonal=np.where(constant_within, 0.0, diagonal),
+        diagonal=diagonal,
         cross=cross,
         base=np.eye(len(counts) - 1),
         sign=1,
         n=n,
         df=n - len(counts),
         scatter=scatter,
+        noise=_noise(diagonal, scatter, counts @ means**2),
         separating=tuple(np.flatnonzero(constant_within & ~constant).tolist()),
     )
+
+
+def _noise(diagonal: Floats, scatter: Floats | Columns, about_zero: Floats) -> Floats:
+    """What the rounding errors of each feature are proportional to; infinite for a constant feature."""
+    single = isinstance(scatter, Columns) and scatter.X.dtype == np.float32
+    return np.where(diagonal > 0, diagonal + about_zero if single else diagonal, np.inf)
 
 
 def _contrasts(unit: Floats) -> Floats:

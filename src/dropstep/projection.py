@@ -12,7 +12,7 @@ from scipy import linalg
 from scipy.linalg import lapack
 
 from dropstep.basis import Foresight, Likely, basis_of
-from dropstep.explained import Change, Explained, SingleChange, eliminated
+from dropstep.explained import Change, Explained, SingleChange, block_cholesky
 from dropstep.problem import Problem
 
 Floats = NDArray[np.float64]
@@ -52,9 +52,10 @@ class Projection:
         self.selected: list[int] = []
         self.independent: list[int] = []
         self.doubtful: set[int] = set()  # features taken for combinations that may be none: the digits do not tell
+        self.imprecise = False  # whether moments have too few digits for what was met so far
         self._resting: Features | None = None
         self._live: Features | None = None
-        self._noise = np.where(problem.diagonal > 0, problem.diagonal, np.inf)  # rounding, in units of its own scatter
+        self._noise = problem.noise.copy()
         self._least = self._noise * self.basis.tolerance  # what must be left of a feature that is no combination
         self._shakiest = 0.0
         self._thin = problem.diagonal * self.basis.redo  # where less is left, the difference has lost its digits
@@ -112,12 +113,19 @@ class Projection:
     def block_additions(self, members: Features, blocks: Floats, without: Floats | None = None) -> Change:
         """What adding each unit of m features would do: `members` is units x m, `blocks` the scatter within units."""
         W = self.W[:, members]
-        left, cross = blocks - np.einsum("kum,kul->uml", W, W), self.cross[members]
+        residual, cross = blocks - np.einsum("kum,kul->uml", W, W), self.cross[members]
         if without is not None:
             W = np.einsum("rk,kum->rum", without, W)
-            left = left + np.einsum("rum,rul->uml", W, W)
+            residual = residual + np.einsum("rum,rul->uml", W, W)
             cross = cross + np.einsum("rum,rt->umt", W, without @ self.Z)
-        return eliminated(left, cross, self._least[members])
+        least = self._least[members]
+        change, pivots = block_cholesky(residual, cross, least)
+        if self.basis.redo:
+            thin = (pivots < self.problem.diagonal[members] * self.basis.redo).any(axis=1)
+            for u in np.flatnonzero(thin).tolist():
+                cross_of_unit = self.problem.cross[members[u]]
+                change.replace(u, self.basis.unit_vectors(members[u], least[u], cross_of_unit, without, self.Z))
+        return change
 
     def removals(self, places: list[int]) -> Change:
         """What removing each independent feature, by its place in `independent`, would do."""
@@ -228,6 +236,8 @@ class Projection:
         grey = (left <= noise * self.basis.tolerance) & (left > noise * self.basis.rounding)
         if grey.any():
             self.doubtful.update(features[grey].tolist())
+        if not self.basis.redo:
+            self.imprecise = self.imprecise or bool(self.doubtful - set(self.selected)) or bool(self.separating())
 
     def _update(self, w: Floats, square: Floats, z: Floats, sign: int) -> None:
         """Take the direction w, z out of what is left of the live features (-1), or put it back (+1)."""
@@ -274,9 +284,7 @@ class Projection:
 
     def _settle_noise(self) -> None:
         """After a turn of the basis every direction is taken for as shaky as the worst."""
-        varying = self.problem.diagonal > 0
-        noise = self.problem.diagonal + self._shakiest * np.einsum("ij,ij->j", self.W, self.W)
-        self._noise = np.where(varying, noise, np.inf)
+        self._noise = self.problem.noise + self._shakiest * np.einsum("ij,ij->j", self.W, self.W)
         self._least = self._noise * self.basis.tolerance
         self._low = 0
 
@@ -334,7 +342,7 @@ class Projection:
         if not len(others):
             return np.eye(self.size), 0, []
         scale = np.sqrt(self.problem.diagonal[others])
-        R = self.W[:, others] / np.where(scale > 0, scale, 1.0)
+        R = self.W[:, others] / np.where(scale > 0, scale, np.inf)
         H, triangle, order = linalg.qr(R, pivoting=True)
         depth = np.abs(np.diagonal(triangle))
         rank = int((depth**2 > self.basis.tolerance).sum())
@@ -384,10 +392,12 @@ class Projection:
         self.basis.settle()
 
     def _grow(self, size: int) -> None:
-        """Room for so many directions. The rows of W are enlarged in place: a copy would be a large part of X."""
+        """Room for so many directions."""
         if size > len(self._W):
-            more = max(self._more, size - len(self._W))
-            self._W.resize((len(self._W) + more, self._W.shape[1]), refcheck=False)
+            more = max(self._more, size - len(self._W), len(self._W) // 2)
+            W = np.empty((len(self._W) + more, self._W.shape[1]))  # pages that are never filled cost no memory
+            W[: self.size] = self.W
+            self._W = W
             self._Z = np.concatenate([self._Z, np.zeros((more, self._Z.shape[1]))])
             self._spanning = np.concatenate([self._spanning, np.zeros(more, dtype=np.intp)])
 

@@ -12,16 +12,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.criteria import Criterion, OfTrace
+from dropstep.criteria import Criterion, Size
 from dropstep.path import Action, Phase, Step, Stop
 from dropstep.problem import Problem
 from dropstep.projection import Projection
-from dropstep.rules import Moves, Rules, State
+from dropstep.rules import Moves, Rules, Significance, State
 from dropstep.units import Units
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+FEW_DIGITS = 1e-8  # share of the sum of squares below which the residual is computed from rows instead of moments
 SEPARATED = 1e13  # trace at which classes are apart as far as a float64 can tell
 FEW = 7  # features to fetch ahead even where fewer may be added, which may be others than it seems
 TIE = 1e-9  # gains closer than this part of the largest are equal, and the lowest index wins
@@ -52,7 +53,8 @@ class Search:
     ) -> None:
         self.problem, self.criterion, self.rules, self.units = problem, criterion, rules, units
         self.projection = Projection(problem)
-        self.score = criterion.value(self.projection.explained, 0)
+        self._n_dependent = 0  # selected units that bring no independent feature
+        self.score = criterion.value(self.projection.explained, Size(0.0, 0.0))
         self.selected: list[int] = []
         self.dropped: Indices = np.empty(0, dtype=np.intp)
         self._told: tuple[int, ...] | None = None  # the features of what is dropped, if it was dropped in one step
@@ -81,42 +83,75 @@ class Search:
         return self.criterion.better * self.score
 
     @property
-    def n_selected(self) -> int:
-        return len(self.projection.selected)
+    def full(self) -> bool:
+        """True if `max_features` is reached."""
+        return self.rules.max_features is not None and len(self.selected) >= self.rules.max_features
 
     @property
     def exact(self) -> bool:
-        """Whether nothing but rounding is left to explain; by a sum over targets, of all, and else of any mixture."""
+        """True if nothing but rounding is left to explain, of any target."""
         explained, problem = self.projection.explained, self.problem
         if problem.sign > 0:
             return explained.trace >= SEPARATED
-        whole = isinstance(self.criterion, OfTrace) and not self.rules.test
-        left = explained.trace / np.trace(problem.base) if whole else explained.left
-        return bool(left <= problem.exact_fit)
+        return explained.unexplained <= problem.exact_fit
 
     def additions(self) -> Moves:
-        """Candidates (and perhaps selected units, which are not free) and their gains, computed once a selection."""
+        """Candidates (and perhaps selected units, which are not free) and their gains, computed once per selection."""
         if self._known is None or self._unknown is not None:
-            everything = self.units.singles and self._n_pool + len(self.selected) == self.units.n
-            units = None if everything else self._fitting(self.pool)
-            change = self.units.additions(self.projection, units)
-            if self._unknown is not None and self._known is not None:
-                self.n_evaluations += len(self._fitting(self._unknown))
-            else:
-                self.n_evaluations += self._n_pool if units is None else len(units)
-            self._known = Moves(self._all if units is None else units, change, self._state, adding=True)
-            self._unknown = None
+            if self.projection.imprecise:
+                self._use_rows()
+            moves = self._scan()
+            if self._leaves_too_little(moves):
+                self._use_rows()
+                moves = self._scan()
+            self._known, self._unknown = moves, None
         return self._known
+
+    def _scan(self) -> Moves:
+        everything = self.units.singles and self._n_pool + len(self.selected) == self.units.n
+        units = None if everything else self.pool
+        change = self.units.additions(self.projection, units)
+        if self._unknown is not None and self._known is not None:
+            self.n_evaluations += len(self._unknown)
+        else:
+            self.n_evaluations += self._n_pool
+        return Moves(self._all if units is None else units, change, self._state, adding=True)
+
+    def _leaves_too_little(self, moves: Moves) -> bool:
+        """True if some addition would leave a residual of which moments keep few digits."""
+        if self.problem.finer is None or self.problem.sign > 0 or self.problem.n_targets > 1 or not len(moves.units):
+            return False
+        left = self.projection.explained.trace - float(moves.power.max())
+        return left < FEW_DIGITS * float(self.problem.base[0, 0])
+
+    def _use_rows(self) -> None:
+        """Continue from the rows, where moments have too few digits to go on from the present selection."""
+        if self.problem.finer is None:
+            return
+        self.problem = self.problem.finer()
+        self.units = self.units.of(self.problem)
+        self.projection = Projection(self.problem)
+        if len(self.dropped):
+            self.projection.rest(np.array(self.units.features(self.dropped), dtype=np.intp))
+        self._n_dependent = 0
+        self._project(self.selected)
+        self.score = self.criterion.value(self.projection.explained, self._size)
+        self._known, self._unknown = None, None
+
+    def _project(self, units: Sequence[int]) -> None:
+        """Add selected units to the projection, and count those that bring no independent feature."""
+        for unit in units:
+            size = self.projection.size
+            self.projection.add(self.units.features([unit]))
+            self._n_dependent += self.projection.size == size
+
+    @property
+    def _size(self) -> Size:
+        return Size(float(self.projection.size), float(len(self.selected) - self._n_dependent))
 
     @property
     def _state(self) -> State:
-        return State(self.criterion, self.projection.explained, float(self.projection.size))
-
-    def _fitting(self, units: Indices) -> Indices:
-        """Units that max_features leaves room for."""
-        if self.units.singles or self.rules.max_features is None:
-            return units
-        return units[self.units.lengths[units] <= self.rules.max_features - self.n_selected]
+        return State(self.criterion, self.projection.explained, self._size)
 
     def removals(self) -> Moves:
         """Every selected unit that may go, and what the score would lose."""
@@ -125,7 +160,7 @@ class Search:
         return Moves(units, self.units.removals(self.projection, units), self._state, adding=False)
 
     def best_addition(self) -> Move | None:
-        """The candidate that gains most, if it may enter; otherwise None, and `stop` says why."""
+        """The best candidate, if it may enter; otherwise None, and `stop` says why."""
         self.stop = self._no_room()
         if self.stop is not None:
             return None
@@ -134,23 +169,17 @@ class Search:
         if at is None:
             self.stop = self._none_free(moves)
             return None
-        if not self.rules.enter.one_worth(moves, at, self.problem):
+        if not self.rules.enter.justifies_one(moves, at, self.problem):
             self.stop = Stop.ENTER
         elif not self.came_back():
             return Move(int(moves.units[at]), moves.gain(at))
         return None
 
     def _best(self, moves: Moves) -> int | None:
-        """The first of the largest gains among what is free."""
-        if not self.units.singles:
-            return _first_best(moves.gains, moves.free)
-        order = moves.order
-        if not len(order):
-            return None
-        at = int(order.argmax())
-        if (best := order[at]) > 0:
-            return int((order[: at + 1] >= best * (1 - TIE)).argmax())
-        return int(moves.free.argmax()) if moves.free.any() else None
+        """The first of the largest gains among what is free; of the smallest p-values under a test of unequal ranks."""
+        if isinstance(self.rules.enter, Significance) and not moves.same_rank:
+            return _first_best(-moves.log_p_values, moves.free)
+        return _first_best(moves.order, moves.free)
 
     def came_back(self) -> bool:
         """Whether the search is to move on from this selection for the second time, and would for ever.
@@ -169,15 +198,13 @@ class Search:
             return Stop.EXACT
         if not self._n_pool:
             return Stop.POOL
-        if self.rules.max_features is not None and self.n_selected >= self.rules.max_features:
+        if self.full:
             return Stop.MAX_FEATURES
         if self.projection.size + 1 > self.problem.most:
             return Stop.ROWS
         return None
 
     def _none_free(self, moves: Moves) -> Stop:
-        if not len(moves.units):
-            return Stop.MAX_FEATURES
         return Stop.ROWS if np.any(moves.rank + self.projection.size > self.problem.most) else Stop.SPAN
 
     def likely(self, some: int, most: int) -> list[int]:
@@ -189,10 +216,10 @@ class Search:
             return []
         wanted = some
         if self._known is not None and some < most:
-            enter = self.rules.enter.worth(self._known, self.problem) & self._in_pool[self._known.units]
+            enter = self.rules.enter.justifies(self._known, self.problem) & self._in_pool[self._known.units]
             wanted = min(max(some, int(enter.sum())), most)
         if self.rules.max_features is not None:
-            room = self.rules.max_features - self.n_selected
+            room = self.rules.max_features - len(self.selected)
             wanted = min(wanted, max(room, FEW) if room > 1 else room)
         if wanted < 1:
             return []
@@ -207,7 +234,7 @@ class Search:
     def hopeless(self, chosen: Move) -> Indices:
         """Candidates beside the chosen one that, in the scan that chose it, were not worth looking at again soon."""
         moves = self.additions()
-        hopeless = ~self.rules.drop.worth(moves, self.problem)
+        hopeless = ~self.rules.drop.justifies(moves, self.problem)
         hopeless &= self._in_pool if moves.units is self._all else self._in_pool[moves.units]
         units = moves.units[hopeless]
         return units[units != chosen.unit] if len(units) else units
@@ -219,22 +246,25 @@ class Search:
         return None if at is None else Move(int(moves.units[at]), -float(moves.gains[at]))
 
     def best_removal(self) -> Move | None:
-        """The selected unit that loses least, if it may leave; otherwise None."""
+        """The least useful selected unit, if it may leave; otherwise None."""
         moves = self.removals()
-        at = _first_best(-moves.gains, None)
+        if isinstance(self.rules.leave, Significance) and not moves.same_rank:
+            at = _first_best(moves.log_p_values, None)
+        else:
+            at = _first_best(-moves.gains, None)
         if at is None:
             return None
-        full = self.rules.max_features is not None and self.n_selected > self.rules.max_features
-        if not full and self.rules.leave.one_worth(moves, at, self.problem):
+        too_many = self.rules.max_features is not None and len(self.selected) > self.rules.max_features
+        if not too_many and self.rules.leave.justifies_one(moves, at, self.problem):
             return None
         return Move(int(moves.units[at]), -float(moves.gains[at]))
 
-    def best_exchange(self) -> tuple[Move, Move] | None:
-        """The removal, and the addition in its place, that together gain most, if the score improves."""
+    def best_exchange(self, pool: Indices | None = None) -> tuple[Move, Move] | None:
+        """The removal, and the addition (of the pool) in its place, that together gain most, if the score improves."""
+        pool = self.pool if pool is None else pool
         removals = self.removals()
         self.n_evaluations -= len(removals.units)  # an exchange is evaluated as a pair
-        pool = self.pool
-        if not len(removals.units) or not len(pool):
+        if self.exact or not len(removals.units) or not len(pool):
             return None
         totals = np.stack([self.gains_without(int(u), pool) for u in removals.units]) - removals.gains[:, None]
         best = _first_best(totals.ravel(), np.isfinite(totals).ravel())
@@ -243,21 +273,26 @@ class Search:
         out, into = divmod(best, len(pool))
         return Move(int(removals.units[out]), -float(removals.gains[out])), Move(int(pool[into]))
 
+    def best_replacement(self) -> tuple[Move, Move] | None:
+        """At `max_features`: the best candidate, in the place of the least useful unit, if the score improves."""
+        if not self.full or self.exact or not self._n_pool:
+            return None
+        moves = self.additions()
+        at = self._best(moves)
+        if at is None or not self.rules.enter.justifies_one(moves, at, self.problem):
+            return None
+        return self.best_exchange(moves.units[at : at + 1])
+
     def gains_without(self, unit: int, pool: Indices) -> Floats:
         """Gains of candidates if a selected unit were removed; minus infinity for what could not enter then."""
         gone = self.projection.directions(self.units.features([unit]))
         out = gone @ self.projection.Z
         explained = self.projection.explained.plus(out, -1)
-        fitting = pool
-        if self.rules.max_features is not None:
-            room = self.rules.max_features - self.n_selected + self.units.lengths[unit]
-            fitting = pool[self.units.lengths[pool] <= room]
-        state = State(self.criterion, explained, float(self.projection.size - len(gone)))
-        moves = Moves(fitting, self.units.additions(self.projection, fitting, gone), state, adding=True)
-        gains = np.full(self.units.n, -np.inf)
-        gains[fitting] = np.where(moves.free, moves.gains, -np.inf)
-        self.n_evaluations += len(fitting)
-        return np.asarray(gains[pool])
+        size = Size(self._size.rank - len(gone), self._size.units - 1)
+        state = State(self.criterion, explained, size)
+        moves = Moves(pool, self.units.additions(self.projection, pool, gone), state, adding=True)
+        self.n_evaluations += len(pool)
+        return np.where(moves.free, moves.gains, -np.inf)
 
     def equivalents(
         self, most: int = 50, near: int = 3, share: float = 0.2
@@ -290,6 +325,9 @@ class Search:
             trial.add(self.units.features([u]))
             if trial.size > size:
                 found.append(u)
+        if trial.imprecise and self.problem.finer is not None:
+            self._use_rows()
+            return self.independent()
         return found
 
     def ranking(self) -> tuple[int, ...]:
@@ -297,11 +335,13 @@ class Search:
         evaluations = self.n_evaluations
         if len(self.dropped):
             self.recall("re-forward")
+        if self.projection.imprecise:
+            self._use_rows()
         self.projection.settle()
         pool, gains = self.pool, np.zeros(self._n_pool)
         if self._no_room() not in (Stop.EXACT, Stop.ROWS, Stop.POOL):
             moves = Moves(pool, self.units.additions(self.projection, pool), self._state, adding=True)
-            gains = moves.order if self.units.singles else moves.gains
+            gains = np.where(moves.free, moves.order, 0.0)
         self.n_evaluations = evaluations
         order = np.concatenate([np.array(self.selected, dtype=np.intp), pool[_descending(gains)]])
         ranks = np.full(self.units.n, len(order) + 1)
@@ -315,6 +355,7 @@ class Search:
         self._in_pool[move.unit] = False
         self._n_pool -= 1
         self.selected.append(move.unit)
+        self.projection.add(self.units.features([move.unit]), self.likely)
         return self._moved(phase, "add", [move.unit], move.gain)
 
     def remove(self, move: Move, phase: Phase) -> Step:
@@ -322,11 +363,15 @@ class Search:
         self._in_pool[move.unit] = True
         self._n_pool += 1
         self.selected.remove(move.unit)
+        self.projection.remove(self.units.features([move.unit]))
+        if self.stop is Stop.MAX_FEATURES and phase == "backward":
+            self.stop = None
         return self._moved(phase, "remove", [move.unit], move.gain)
 
     def start(self, units: Sequence[int]) -> Step:
         """Units that are in from the start."""
         self.selected.extend(units)
+        self._project(units)
         self._in_pool[list(units)] = False
         self._n_pool = int(self._in_pool.sum())
         return self._moved("start", "add", units)
@@ -364,16 +409,19 @@ class Search:
         return features if self.units.singles else tuple(sorted(features))
 
     def _moved(self, phase: Phase, action: Action, units: Sequence[int], gain: float = math.nan) -> Step:
-        """Make a move. The gain that was computed for it has more digits than a difference of scores."""
-        features = self.units.features(units)
-        if action == "add":
-            self.projection.add(features, self.likely)
-        else:
-            self.projection.remove(features)
-        before, self.score = self.worth, self.criterion.value(self.projection.explained, self.projection.size)
+        """The step that was made.
+
+        The gain that was computed for it has more digits than a difference of scores, but for a (nearly) exact fit.
+        """
+        before = self.worth
         self._known, self._unknown = None, None
-        gain = self.worth - before if math.isnan(gain) else gain
-        return Step(phase, action, features, gain, self.score, self._n_pool)
+        if self.problem.sign < 0 and self.projection.explained.left < FEW_DIGITS:
+            self._use_rows()
+            gain = math.nan
+        self.score = self.criterion.value(self.projection.explained, self._size)
+        if math.isnan(gain):
+            gain = 0.0 if self.worth == before else self.worth - before
+        return Step(phase, action, self.units.features(units), gain, self.score, self._n_pool)
 
 
 def exceeds(a: float, b: float) -> bool:
@@ -389,11 +437,14 @@ def _descending(gains: Floats) -> Indices:
 
 
 def _first_best(gains: Floats, free: NDArray[np.bool_] | None) -> int | None:
-    """The first of the largest among the free; gains that differ by rounding only are equal."""
-    if free is not None:
-        gains = np.where(free, gains, -np.inf)
-    best = float(gains.max(initial=-np.inf))
-    if not np.isfinite(best):
-        return int(np.argmax(gains)) if best > 0 else None
-    scale = float(np.abs(gains[np.isfinite(gains)]).max())
-    return int(np.argmax(gains >= best - TIE * scale))
+    """The first of the largest among the free; gains that differ by rounding, relative to the largest, are equal."""
+    if not len(gains):
+        return None
+    among = gains if free is None else np.where(free, gains, -np.inf)
+    at = int(among.argmax())
+    best, least = float(among[at]), float(gains.min())
+    if not math.isfinite(best):  # of scores that are all infinitely bad, the first; None if nothing is free
+        return at if best > 0 or free is None else int(free.argmax()) if free.any() else None
+    if not math.isfinite(least):
+        least = float(gains.min(initial=best, where=np.isfinite(gains)))
+    return int((among[: at + 1] >= best - TIE * max(best, -least)).argmax())

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from numbers import Integral
+from dataclasses import replace
+from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dropstep.columns import Columns
 from dropstep.criteria import Criterion, as_criterion
 from dropstep.features import Choice, as_choice
 from dropstep.moments import Moments
 from dropstep.path import Path, Step, Stop
-from dropstep.problem import Problem, cheaper_way, from_moments, problem_of
-from dropstep.rules import as_rules
+from dropstep.problem import Problem, from_moments, problem_of
+from dropstep.rules import Significance, as_rules, numbers_like_levels
 from dropstep.search import Search
 from dropstep.strategies import STRATEGIES, Steps, fbed
 from dropstep.table import Table, as_table, as_weights, listed
@@ -27,6 +27,7 @@ from dropstep.units import Units
 Callback = Callable[[Step], bool | None]
 
 WAYS = ("auto", "moments", "columns")
+MODELS = ("auto", "linear", "discriminant")
 DEFAULTS: dict[str, Any] = {
     "strategy": "dropping", "model": "auto", "criterion": "auto", "enter": "auto", "leave": "auto", "drop": None,
     "max_features": None, "rounds": 1, "include": None, "exclude": None, "groups": None, "way": "auto",
@@ -40,9 +41,9 @@ def select(
     strategy: str = "dropping",
     model: Model = "auto",
     criterion: str | Criterion = "auto",
-    enter: float | Literal["auto"] = "auto",
-    leave: float | Literal["auto"] = "auto",
-    drop: float | Literal["auto"] | None = None,
+    enter: float | Significance | Literal["auto"] = "auto",
+    leave: float | Significance | Literal["auto"] = "auto",
+    drop: float | Significance | Literal["auto"] | None = None,
     max_features: int | None = None,
     rounds: float = 1,
     include: Sequence[int | str] | int | str | None = None,
@@ -65,10 +66,13 @@ def select(
     criterion : "rss", "r2", "adj_r2", "cp", "aic", "aicc", "bic", "ebic" for a linear model; "trace", "pillai",
         "wilks", "roy" for classes; "auto" is ebic and trace; or an object such as ``MallowsCp(sigma2=2.0)``.
     enter : a gain must exceed it to enter (the paper's alpha). "auto" is 0 where the criterion charges for size, and
-        otherwise a partial F test at 0.05 divided by the number of features that could be chosen.
-    leave : a loss up to it is accepted when going backward (the paper's beta); "auto" as for enter.
-    drop : a candidate whose gain is up to it is dropped; None is the same as leave; "auto" is a test at 0.05.
-    max_features : the most features there may be, included ones counted.
+        otherwise a partial F test at 0.05 divided by the number of features that could be chosen. `Significance` is a
+        test at another level. -inf goes on until `max_features`.
+    leave : a loss up to it is accepted in backward steps (the paper's beta); "auto" follows an explicit `enter`.
+    drop : a candidate whose gain is up to it is dropped; None follows `leave` where that is a number, and is a test at
+        0.05 otherwise; "auto" is 0 or that test.
+    max_features : maximum number of features, or of groups, included ones counted. At that size, dropping and fbed
+        recall what was dropped and exchange features while the score improves.
     rounds : further rounds of "fbed"; math.inf for as long as a round adds something.
     include, exclude : features (by index or name) that are in from the start, and never looked at.
     groups : one label a feature, or a list of lists; a group is added, removed and dropped whole.
@@ -95,27 +99,24 @@ def select(
         "max_features": max_features, "rounds": rounds, "include": include, "exclude": exclude, "groups": groups,
         "way": way,
     }  # fmt: skip
-    if way not in WAYS:
-        raise ValueError(f"way must be one of {', '.join(map(repr, WAYS))}; got {way!r}")
+    _check_text("way", way, WAYS)
+    _check_text("model", model, MODELS)
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be a function of a step; got {callback!r}")
-    run = partial(_run, words=words, weighted=sample_weight is not None, callback=callback, equivalents=equivalents)
     if isinstance(X, Moments):
         if y is not None or sample_weight is not None:
             raise ValueError("Moments carry their y and their weights; leave y and sample_weight out")
-        problem = from_moments(X)
+        problem, names = from_moments(X), X.feature_names
         if model not in ("auto", problem.kind):
             raise ValueError(f"these Moments are those of model {problem.kind!r}, not {model!r}")
-        return run(problem, X.feature_names)[0]
-    table = as_table(X)
-    weights = as_weights(sample_weight, len(table.values))
-    target = as_target(y, len(table.values), model, weights)
-    n, p = table.values.shape
-    made = cheaper_way(n, p, max_features) if way == "auto" else way
-    path, doubtful = run(problem_of(table, target, weights, made), table.names)
-    if doubtful and made == "moments" and way == "auto":
-        path, _ = run(problem_of(table, target, weights, "columns"), table.names)
-    return path
+    else:
+        table = as_table(X)
+        names = table.names
+        weights = as_weights(sample_weight, len(table.values))
+        target = as_target(y, len(table.values), model, weights)
+        problem = problem_of(table, target, weights, way, max_features if groups is None else None)
+    path = _run(problem, names, words, sample_weight is not None, callback, equivalents)
+    return replace(path, from_moments=True) if isinstance(X, Moments) else path
 
 
 def _run(
@@ -125,20 +126,21 @@ def _run(
     weighted: bool,
     callback: Callback | None,
     equivalents: bool,
-) -> tuple[Path, bool]:
-    """Turn the words into a search, run it, and tell what it did; and whether its digits are in doubt."""
-    chosen = {word: words[word] for word in ("include", "exclude", "groups")}
-    choice = as_choice(problem.n_features, names, **chosen)
+) -> Path:
+    """Turn the parameters into a search, and run it."""
+    choice = as_choice(problem.n_features, names, words["include"], words["exclude"], words["groups"])
     search = _search(problem, choice, words)
+    cautions = tuple(numbers_like_levels(search.criterion, words))
+    for caution in cautions:
+        warnings.warn(caution, UserWarning, stacklevel=3)
     start = search.score
     steps = tuple(_until(_steps(search, words["strategy"], words["rounds"]), search, callback))
-    ranking = search.ranking()
+    score, ranking = search.score, search.ranking()
     losses, stand_ins = search.equivalents() if equivalents else ({}, {})
-    doubts = list(_doubts(search, names))
-    path = Path(
+    return Path(
         selected=tuple(search.projection.selected),
         steps=steps,
-        score=search.score,
+        score=score,
         stop=(search.stop or Stop.LEAVE) if problem.diagonal.any() else Stop.CONSTANT,
         n_evaluations=search.n_evaluations,
         start=start,
@@ -148,14 +150,18 @@ def _run(
         strategy=words["strategy"],
         model=problem.kind,
         criterion=search.criterion.name,
-        way=problem.way,
-        notes=(*_notes(problem, names, choice), *doubts),
+        way=search.problem.way,
+        notes=(*cautions, *_notes(search.problem, names, choice), *_doubts(search, names)),
         losses=losses,
         equivalents=stand_ins,
         asked={word: value for word, value in words.items() if not _same(value, DEFAULTS[word])},
         weighted=weighted,
     )
-    return path, bool(doubts)
+
+
+def _check_text(name: str, value: Any, known: Sequence[str]) -> None:
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}; got {value!r}")
 
 
 def _same(value: Any, default: Any) -> bool:
@@ -168,30 +174,35 @@ def _search(problem: Problem, choice: Choice, words: dict[str, Any]) -> Search:
     varying = problem.diagonal > 0
     varying[choice.features(choice.exclude)] = False
     candidates = np.flatnonzero(varying)
-    _check_strategy(strategy, words["rounds"], problem, candidates)
-    included = choice.features(choice.include)
-    if len(included) > problem.most:
-        raise ValueError(
-            f"include forces in {len(included)} features, "
-            f"but {problem.n:g} rows can estimate {problem.most:.0f} at most"
-        )
-    measured = as_criterion(words["criterion"], problem.kind).resolve(problem, candidates)
-    varying[included] = False
-    n_choices = varying.sum() if choice.members is None else sum(varying[list(m)].any() for m in choice.members)
-    most = _checked_max(words["max_features"], len(included))
-    rules = as_rules(measured, int(n_choices), words["enter"], words["leave"], words["drop"], most, strategy)
-    return Search(problem, measured, rules, units, choice.include, choice.exclude)
+    _check_strategy(strategy, words["rounds"])
+    most = _checked_max(words["max_features"], len(choice.include))
+    _check_rows(strategy, problem, units, choice)
+    criterion = as_criterion(words["criterion"], problem.kind).resolve(problem, candidates, choice.count(varying))
+    varying[choice.features(choice.include)] = False
+    n_choices = choice.count(varying)
+    rules = as_rules(criterion, n_choices, words["enter"], words["leave"], words["drop"], most, strategy)
+    return Search(problem, criterion, rules, units, choice.include, choice.exclude)
 
 
-def _check_strategy(strategy: str, rounds: Any, problem: Problem, candidates: NDArray[np.intp]) -> None:
+def _check_strategy(strategy: str, rounds: Any) -> None:
     if not isinstance(strategy, str) or strategy not in STRATEGIES:
         raise ValueError(f"unknown strategy {strategy!r}; there are {', '.join(STRATEGIES)}")
-    whole = isinstance(rounds, Integral) and not isinstance(rounds, bool)
-    if not (whole or rounds == math.inf or (isinstance(rounds, float) and rounds.is_integer())) or rounds < 0:
+    real = isinstance(rounds, Real) and not isinstance(rounds, bool)
+    if not real or rounds < 0 or not (rounds == math.inf or float(rounds).is_integer()):
         raise ValueError(f"rounds must be a whole number from 0, or math.inf; got {rounds!r}")
-    if strategy == "backward" and len(candidates) > problem.most:
+
+
+def _check_rows(strategy: str, problem: Problem, units: Units, choice: Choice) -> None:
+    """Refuse to start from more features than the rows can estimate."""
+    if (rank := units.rank(choice.include)) > problem.most:
         raise ValueError(
-            f"backward starts from all {len(candidates)} features, which {problem.n:g} rows cannot estimate "
+            f"include forces in {rank} features, but {problem.n:g} rows can estimate {problem.most:.0f} at most"
+        )
+    out = set(choice.exclude)
+    rank = units.rank([u for u in range(units.n) if u not in out]) if strategy == "backward" else 0
+    if rank > problem.most:
+        raise ValueError(
+            f"backward starts from all {rank} features, which {problem.n:g} rows cannot estimate "
             f"({problem.most:.0f} at most); use strategy='dropping', or exclude features"
         )
 
@@ -202,7 +213,7 @@ def _checked_max(max_features: Any, n_included: int) -> int | None:
     if not isinstance(max_features, Integral) or isinstance(max_features, bool) or max_features < 1:
         raise ValueError(f"max_features must be None or a whole number from 1; got {max_features!r}")
     if n_included > max_features:
-        raise ValueError(f"include forces in {n_included} features, more than max_features={max_features}")
+        raise ValueError(f"include forces in {n_included} features or groups, more than max_features={max_features}")
     return int(max_features)
 
 

@@ -40,9 +40,18 @@ def recall(search: Search) -> Steps:
         yield search.recall("re-forward")
 
 
+def exchange(search: Search) -> Steps:
+    """At `max_features`: put the best candidate in the place of the least useful feature, while the score improves."""
+    while (replacement := search.best_replacement()) and not search.came_back():
+        removal, addition = replacement
+        yield search.remove(removal, "swap")
+        yield search.add(addition, "swap")
+
+
 def eliminate(search: Search) -> Steps:
     """Start from every feature, then go backward."""
-    yield search.start(search.independent())
+    if units := search.independent():
+        yield search.start(units)
     yield from backward(search)
 
 
@@ -64,6 +73,7 @@ def dropping(search: Search) -> Steps:
     yield from forward_dropping(search)
     yield from recall(search)
     yield from forward(search, "re-forward")
+    yield from exchange(search)
     yield from backward(search)
 
 
@@ -75,17 +85,21 @@ def fbed(search: Search, rounds: float = 1) -> Steps:
         yield from recall(search)
         yield from forward_dropping(search, "re-forward")
         rounds = rounds - 1 if len(search.selected) > before else 0
+    if search.rules.max_features is not None:
+        yield from recall(search)
+        yield from forward(search, "re-forward")
+        yield from exchange(search)
     yield from backward(search)
 
 
 def floating(search: Search) -> Steps:
     """After every addition, remove while that beats the best selection seen of the smaller size (Pudil et al. 1994)."""
-    best: dict[int, float] = {}
+    best, smallest = {len(search.selected): search.worth}, len(search.selected) + 2
     for step in forward(search):
         yield step
         size = len(search.selected)
         best[size] = max(best.get(size, -math.inf), search.worth)
-        while size > 2 and (move := search.cheapest_removal()):
+        while size > smallest and (move := search.cheapest_removal()):
             if not exceeds(search.worth + move.gain, best.get(size - 1, -math.inf)):
                 break
             yield search.remove(move, "backward")

@@ -27,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the Markdown here as well")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes, one thread each (%(default)s)")
+    parser.add_argument("--overwrite", action="store_true", help="replace files that exist already")
     parser.add_argument("--fresh", action="store_true", help="make everything anew, finished or not")
 
 
@@ -55,6 +56,9 @@ def _run(args: argparse.Namespace) -> int:
 
     if args.jobs < 1:
         raise ValueError(f"--jobs must be a whole number from 1; got {args.jobs}")
+    stem = "paper" if args.what == "all" else args.what
+    if not args.overwrite:
+        _keep_files(args.output, stem, args.markdown)
     settings = Settings(args.repeats, args.splits, args.seed, _data(args.data))
     names = NAMES if args.what == "all" else (args.what,)
     if any(EXPERIMENTS[name].needs_data for name in names):
@@ -62,12 +66,20 @@ def _run(args: argparse.Namespace) -> int:
     cells = [cell for name in names for cell in EXPERIMENTS[name].cells(settings)]
     results, effort = run_cells(cells, settings.seed, Store(args.output / "parts"), jobs=args.jobs, fresh=args.fresh)
     page = page_of(names, results, settings, effort)
-    files = write(page, args.output, "paper" if args.what == "all" else args.what)
+    files = write(page, args.output, stem)
     if args.markdown is not None:
         files.append(write_markdown(page, args.markdown))
     print(printed(page))
     print(f"written: {', '.join(str(file) for file in files)}", file=sys.stderr)
     return 0
+
+
+def _keep_files(folder: Path, stem: str, markdown: Path | None) -> None:
+    """Refuse to replace files; only a folder with parts of an earlier run is known to hold reports of this command."""
+    reports = [] if (folder / "parts").is_dir() else [folder / f"{stem}.html", folder / f"{stem}.md"]
+    for file in (*reports, *([] if markdown is None else [markdown])):
+        if file.exists():
+            raise ValueError(f"{file} exists; add --overwrite to replace it, or choose another name")
 
 
 def _data(given: Path | None) -> Path | None:

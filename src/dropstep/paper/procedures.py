@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +46,9 @@ class Task:
         """The procedure by this library."""
         model = self.criterion.kind
         words: dict[str, Any] = {"criterion": self.criterion, "enter": self.alpha, "leave": self.beta}
-        return select(self.X, self.y, strategy=procedure, model=model, **words)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # 0.01 is the paper's threshold, also on the scale of Cp
+            return select(self.X, self.y, strategy=procedure, model=model, **words)
 
     def measured(self, procedure: Procedure, times: int = 1) -> Record:
         """Features, evaluations and backward steps of a procedure, and the best of several times."""

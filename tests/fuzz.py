@@ -1,0 +1,68 @@
+"""Compare the library with the reference on random problems, for a time: ``make fuzz SECONDS=300 SEED=0``.
+
+Problems are numbered from the seed on, so that a run can be repeated and continued. Failures are printed minimised.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+import traceback
+from concurrent.futures import ProcessPoolExecutor
+
+CHUNK = 50  # problems that a worker takes at a time
+SHOWN = 5  # failures that are printed in full
+
+
+def failures(start: int) -> list[tuple[int, str]]:
+    """Numbers and messages of the problems of one chunk that fail."""
+    from problems import compare, problem
+
+    found = []
+    for seed in range(start, start + CHUNK):
+        try:
+            message = compare(problem(seed))
+        except Exception:  # whatever goes wrong is a finding
+            message = traceback.format_exc(limit=-3)
+        if message:
+            found.append((seed, message))
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=0, help="number of the first problem")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    args = parser.parse_args()
+    end, start, found, done = time.monotonic() + args.seconds, args.seed, [], 0
+    with ProcessPoolExecutor(args.jobs) as pool:
+        running = []
+        while time.monotonic() < end or running:
+            while time.monotonic() < end and len(running) < 2 * args.jobs:
+                running.append(pool.submit(failures, start))
+                start += CHUNK
+            found += running.pop(0).result()
+            done += CHUNK
+    print(f"{done} problems from number {args.seed}: {len(found)} differ from the reference")
+    for seed, message in found:
+        print(f"  {seed}: {message.splitlines()[-1]}")
+    _explain([seed for seed, _ in found[:SHOWN]])
+    return 1 if found else 0
+
+
+def _explain(seeds: list[int]) -> None:
+    from problems import compare, minimised, problem
+
+    for seed in seeds:
+        try:
+            smaller = minimised(problem(seed))
+            print(f"\nproblem {seed}, minimised: {compare(smaller)}\n{smaller}")
+        except Exception:
+            print(f"\nproblem {seed}:\n{traceback.format_exc()}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

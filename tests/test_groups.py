@@ -1,0 +1,118 @@
+"""Groups: collinear members, exact fits, units of unequal rank, and how many may be selected."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dropstep import BIC, EBIC, Significance, Stop, select
+from dropstep.strategies import STRATEGIES
+
+SOLVERS = ["columns", "moments"]
+
+
+@pytest.mark.parametrize("way", SOLVERS)
+def test_full_one_hot_coding_has_the_rank_of_its_contrasts(way: str) -> None:
+    X, y = np.eye(3)[np.arange(38) % 3], np.sin(np.arange(38))
+    path = select(X, y, model="linear", criterion="aic", groups=[0, 0, 0], enter=-math.inf, max_features=1, way=way)
+    contrasts = select(X[:, 1:], y, model="linear", criterion="aic", groups=[0, 0], enter=-math.inf, way=way)
+    assert path.steps[0].gain == pytest.approx(contrasts.steps[0].gain)
+    assert path.steps[0].gain == pytest.approx(-3.956, abs=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("model", ["linear", "discriminant"])
+def test_nested_factors_add_what_the_outer_one_left(model: str, dtype: type) -> None:
+    """Cities within states: given the state, a city factor has as many features less as there are states."""
+    rng = np.random.default_rng(3)
+    city = rng.integers(0, 6, size=120)
+    X = np.c_[np.eye(2)[city % 2], np.eye(6)[city], rng.normal(size=(120, 2))].astype(dtype)
+    y: Any = 2.0 * (city % 2) + 0.5 * (city == 4) + 0.3 * rng.normal(size=120)
+    y = y if model == "linear" else np.digitize(y, [0.5, 1.5])
+    criterion = "bic" if model == "linear" else "wilks"
+    common = {"model": model, "criterion": criterion, "strategy": "forward", "enter": -math.inf}
+    contrasts = select(X[:, [1, *range(4, 10)]], y, include=[0], groups=[0, 1, 1, 1, 1, 2, 3], **common)
+    for way in SOLVERS:
+        path = select(X, y, include=[0, 1], groups=[0] * 2 + [1] * 6 + [2, 3], way=way, **common)
+        assert len(path.steps) == 4
+        assert [s.gain for s in path.steps] == pytest.approx([s.gain for s in contrasts.steps], rel=1e-5)
+        assert path.score == pytest.approx(contrasts.score, rel=1e-5)
+
+
+@pytest.mark.parametrize("way", SOLVERS)
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+def test_a_group_that_explains_the_target_exactly_stays(strategy: str, way: str) -> None:
+    c, noise = np.arange(60) % 4, np.random.default_rng(0).normal(size=(60, 2))
+    X, y = np.c_[np.eye(4)[c][:, 1:], noise], np.array([0, 1.3, -2.1, 5.7])[c]
+    path = select(X, y, model="linear", strategy=strategy, groups=[0, 0, 0, 1, 2], way=way)
+    assert path.selected == (0, 1, 2)
+    assert path.stop is (Stop.LEAVE if strategy == "backward" else Stop.EXACT)
+
+
+def with_a_noise_factor(seed: int) -> tuple[np.ndarray, np.ndarray, list[int]]:
+    """One feature with an effect, and a factor of 25 levels without one."""
+    rng = np.random.default_rng([7, seed])
+    levels = np.eye(25)[rng.integers(0, 25, size=200)]
+    x = rng.normal(size=(200, 1))
+    return np.c_[levels, x], 0.35 * x[:, 0] + rng.normal(size=200), [0] * 25 + [1]
+
+
+def test_a_large_noise_factor_does_not_block_a_significant_feature() -> None:
+    found = 0
+    for seed in range(40):
+        X, y, groups = with_a_noise_factor(seed)
+        path = select(X, y, criterion="rss", strategy="forward", groups=groups)
+        single = select(X[:, -1:], y, criterion="rss", enter=Significance(0.05 / 2), strategy="forward")
+        assert (25 in path.selected) >= (single.selected == (0,))
+        found += 25 in path.selected
+    assert found >= 35
+
+
+def test_the_least_significant_unit_leaves_first() -> None:
+    X, y, groups = with_a_noise_factor(1)
+    path = select(X, y, criterion="rss", strategy="backward", groups=groups, leave=Significance(0.05))
+    assert [s.action for s in path.steps] == ["add", "remove"]
+    assert path.selected == (25,)
+
+
+def test_ebic_counts_units_where_bic_counts_rank() -> None:
+    """A real factor of 8 levels is found nearly as often as BIC finds it, not as 7 features out of many."""
+    found = {"bic": 0, "ebic": 0}
+    for seed in range(60):
+        rng = np.random.default_rng([8, seed])
+        level = rng.integers(0, 8, size=150)
+        X = np.c_[np.eye(8)[level], rng.normal(size=(150, 9))]
+        y = rng.permutation(np.linspace(-0.9, 0.9, 8))[level] + rng.normal(size=150)
+        for name in found:
+            path = select(X, y, criterion=name, groups=[0] * 8 + list(range(1, 10)), strategy="forward")
+            found[name] += 0 in path.selected
+    assert found["bic"] >= 30
+    assert found["ebic"] >= 0.6 * found["bic"]
+
+
+def test_the_penalty_of_ebic_is_by_units_and_rank() -> None:
+    X = np.random.default_rng(1).normal(size=(5000, 12))
+    y = X[:, :6].sum(axis=1) + 0.1 * np.random.default_rng(2).normal(size=5000)
+    groups = [0, 0, 0, 1, 1, 1, *range(2, 8)]
+    plain = {"criterion": EBIC(corrected=False), "groups": groups, "strategy": "forward"}
+    path, bic = select(X, y, **plain), select(X, y, **plain | {"criterion": BIC()})
+    assert set(path.selected) == set(bic.selected) == set(range(6))
+    assert path.score - bic.score == pytest.approx(2 * math.log(math.comb(8, 2)))
+    corrected = select(X, y, groups=groups, strategy="forward")
+    assert corrected.score == pytest.approx(path.score, abs=0.1)  # few features and many rows: next to no correction
+
+
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+def test_max_features_counts_groups(strategy: str) -> None:
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(200, 20))
+    y = X.sum(axis=1) + rng.normal(size=200)
+    groups = np.repeat(np.arange(5), 4)
+    path = select(X, y, strategy=strategy, groups=groups, max_features=3)
+    assert len(path.selected) == 12
+    assert len({groups[j] for j in path.selected}) == 3
+    with pytest.raises(ValueError, match="include forces in 2 features or groups, more than max_features=1"):
+        select(X, y, strategy=strategy, groups=groups, include=list(range(8)), max_features=1)
