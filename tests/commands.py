@@ -51,3 +51,16 @@ def write_people(file: str) -> None:
         rows.append([*row, f"{income:.4f}"])
     with open(file, "w", newline="") as stream:
         csv.writer(stream).writerows(rows)
+
+
+def write_towns(file: str) -> None:
+    """Three text columns of six levels and four numbers, all of which matter, and two that do not."""
+    rng = np.random.default_rng(8)
+    n, levels = 300, np.array(list("abcdef"))
+    codes = rng.integers(0, 6, size=(n, 3))
+    effects = rng.normal(size=(3, 6)) * np.array([[9.0], [7.0], [6.0]])
+    numbers = rng.normal(size=(n, 6))
+    y = effects[np.arange(3), codes].sum(axis=1) + numbers[:, :4] @ [3.0, 2.5, 2.0, 1.5] + 0.3 * rng.normal(size=n)
+    head = ["town", "trade", "school", "x1", "x2", "x3", "x4", "noise1", "noise2", "y"]
+    rows = np.c_[levels[codes], numbers.round(4).astype(str), y.round(4).astype(str)]
+    np.savetxt(file, rows, "%s", ",", header=",".join(head), comments="")

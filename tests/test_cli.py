@@ -4,6 +4,7 @@ import gzip
 import inspect
 import io
 import json
+import math
 import os
 import re
 import shlex
@@ -20,6 +21,7 @@ from commands import answer, run
 from dropstep.cli import main, naming, progress
 from dropstep.cli.output import as_json
 from dropstep.cli.parser import build_parser, criterion_of
+from dropstep.rules import Significance
 
 
 def test_every_word_of_selector_has_an_option():
@@ -50,25 +52,33 @@ def test_criteria_take_parameters(text, made):
         ("--criterion cp:sigma=1", "cp takes sigma2, per_sample; got 'sigma'"),
         ("--criterion cp:sigma2=x", "sigma2 must be a number; got 'x'"),
         ("--criterion cp:per_sample=7", "per_sample must be true or false"),
-        ("--criterion cp:sigma2=-1", "sigma2 must be positive"),
+        ("--criterion cp:sigma2=-1", "sigma2 must be a positive finite number"),
         ("--criterion bic:gamma=1", "bic takes no parameters"),
         ("--criterion trace --model linear", "criterion 'trace' does not fit model 'linear'"),
-        ("--enter often", "it must be auto or a number; got 'often'"),
-        ("--enter nan", "it must be auto or a number; got 'nan'"),
+        ("--enter often", "it must be auto, a number, or a significance level such as p0.05; got 'often'"),
+        ("--leave nan", "it must be auto, a number, or a significance level such as p0.05; got 'nan'"),
+        ("--drop p", "it must be auto, a number, or a significance level such as p0.05; got 'p'"),
+        ("--enter p0.15/m", "it must be auto, a number, or a significance level such as p0.05; got 'p0.15/m'"),
+        ("--enter p15", "a significance level must lie between 0 and 1; got 'p15'"),
+        ("--leave p0", "a significance level must lie between 0 and 1; got 'p0'"),
         ("--max-features 0", "it must be a whole number from 1; got '0'"),
         ("--max-features many", "it must be a whole number from 1; got 'many'"),
         ("--rounds -1", "it must be a whole number from 0"),
         ("--target ''", "--target is empty"),
         ("--separator ab", "it must be one character"),
         ("--strategy best", "invalid choice: 'best'"),
-        ("--strat dropping", "unrecognized arguments"),
+        ("--strat dropping", "dropstep select: unrecognized arguments: --strat dropping (see dropstep select --help)"),
+        (
+            "--decimal ,",
+            "holds numbers written like '14.23', but --decimal is ','; omit --decimal",
+        ),
         ("--exclude clas", "--exclude clas: there is no such column; did you mean 'class'?"),
         ("--exclude 99", "--exclude 99: columns are numbered from 1 to 14"),
         ("--exclude 9-3", "a range of columns"),
         ("--exclude class", "--target names 'class', which another option names as well"),
         ("--weights 1,2", "--weights 1,2: there is no such column"),
         ("--weights 1-2", "--weights takes one column"),
-        ("--include class", "which is the target, or excluded, or no feature"),
+        ("--include class", "--include names 'class', which the target, --exclude or another option names already"),
         ("--groups ash,hue --groups hue,proline", "--groups names 'hue' in more than one group"),
         ("--strategy stepwise --enter 0.01 --leave 0.02", "choose leave <= enter"),
         ("--include ash,hue --max-features 1", "more than --max-features"),
@@ -81,12 +91,48 @@ def test_requests_that_cannot_be_met(wine, capsys, options, sentence):
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize("option", ["enter", "leave", "drop"])
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("auto", "auto"),
+        ("0.5", 0.5),
+        ("-2", -2.0),
+        ("-inf", -math.inf),
+        ("p0.15", Significance(0.15)),
+        ("p.05", Significance(0.05)),
+        ("p1e-4", Significance(1e-4)),
+    ],
+)
+def test_thresholds_are_numbers_or_significance_levels(option, text, made):
+    args = build_parser().parse_args(["select", "x.csv", "--target", "y", f"--{option}={text}"])
+    assert getattr(args, option) == made
+
+
+@pytest.mark.skipif(not hasattr(dropstep, "Significance"), reason="select takes no Significance yet")
+def test_a_significance_level_reaches_the_search(wine, capsys):
+    told = answer(capsys, "select wine.csv --target class --enter p0.0001 --leave p0.0001")
+    X = np.loadtxt(wine, delimiter=",", skiprows=1)
+    level = dropstep.Significance(1e-4)
+    path = dropstep.select(X[:, :-1], X[:, -1], model="discriminant", enter=level, leave=level)
+    assert [step["features"] for step in told["selected"]] == [[told["columns"][j]["name"]] for j in path.selected]
+    assert run(capsys, "select wine.csv --target class --enter p0.0001 --report wine.html")[0] == 0
+    assert "p0.0001" in run(capsys, "select wine.csv --target class --enter p0.0001 --format json")[1]
+
+
 def test_the_library_speaks_in_options(folder, capsys):
     rng = np.random.default_rng(0)
     np.savetxt("wide.csv", rng.normal(size=(10, 20)), delimiter=",")
     err = run(capsys, "select wide.csv --no-header --target -1 --criterion cp")[2]
     assert "give it as --criterion cp:sigma2=..., or use --criterion ebic" in err
     assert "use --strategy dropping" in run(capsys, "select wide.csv --no-header --target 1 --strategy backward")[2]
+
+
+def test_values_may_begin_with_a_minus_sign():
+    line = "select x.csv --target -1 --exclude -3,-2 --enter -inf --leave -1e-3 --na -999 --na -"
+    args = build_parser().parse_args(line.split())
+    assert (args.target, args.exclude, args.na) == ("-1", ["-3,-2"], ["-999", "-"])
+    assert (args.enter, args.leave) == (-math.inf, -0.001)
 
 
 def test_columns_are_found_by_name_number_and_range():
@@ -160,8 +206,8 @@ def test_traceback_only_when_asked(folder, capsys):
         (MemoryError(), 2, "there is not enough memory for this table"),
         (OSError(28, "No space left on device"), 2, "No space left on device"),
         (ImportError("to_frame needs pandas: pip install 'dropstep[frames]'"), 2, "pip install 'dropstep[frames]'"),
-        (np.linalg.LinAlgError("SVD did not converge"), 1, "this is a fault of dropstep (LinAlgError: SVD did"),
-        (ZeroDivisionError("by zero"), 1, "this is a fault of dropstep (ZeroDivisionError: by zero); --traceback"),
+        (np.linalg.LinAlgError("SVD did not converge"), 1, "internal error in dropstep (LinAlgError: SVD did"),
+        (ZeroDivisionError("by zero"), 1, "internal error in dropstep (ZeroDivisionError: by zero); --traceback"),
     ],
 )
 def test_exit_codes(wine, capsys, monkeypatch, error, code, sentence):

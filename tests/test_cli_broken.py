@@ -55,12 +55,12 @@ REFUSED = {
     "header only": ("a,b,y\n", "there is a header (3 columns) but no row under it"),
     "ragged rows": (with_line("1,2"), "row 6 has 2 cells, but the first row has 3"),
     "wrong encoding": (table("a,b\xe9,y").encode("latin-1"), "byte 0xe9 in line 1 is not UTF-8; add --encoding"),
-    "duplicate names": (table("a,a,y"), "the column name 'a' stands 2 times in the header; rename one of them"),
+    "duplicate names": (table("a,a,y"), "the header has the column name 'a' 2 times; rename one of them"),
     "no names": (table(",,y"), "2 of 3 columns have no name in the header"),
     "NUL bytes": (with_line("1,\0,2"), "there is a NUL byte in line 6"),
     "mixed types": (
         with_line("1,none,2"),
-        "column 'b' holds 40 numbers, and 1 cells that are no numbers (e.g. 'none')",
+        "column 'b' holds 40 numbers and 1 cell that is not a number (e.g. 'none')",
     ),
     "thousands": (table(columns=(A, grouped(B), Y)), "column 'b' holds numbers written like"),
     "decimal comma": (table("a;b;y", map(comma, (A, B, Y)), ";"), "add --decimal , for a decimal comma"),
@@ -73,8 +73,11 @@ REFUSED = {
     "all missing": (table(columns=(A, ["?"] * N, Y)), "values are missing in 'b' (40), in 40 of 40 rows; choose"),
     "one row": ("a,b,y\n1,2,3\n", "--target y: every row has the value 3"),
     "two rows": ("a,b,y\n1,2,3\n4,5,6\n", "every class needs at least 2"),
-    "only a target": (table("y", (Y,)), "no feature is left beside the target"),
-    "only ids": (table("who,y", ([f"p{i}" for i in range(N)], Y)), "no feature is left beside the target"),
+    "only a target": (table("y", (Y,)), "no feature remains; every column but the target is left out"),
+    "only ids": (
+        table("who,y", ([f"p{i}" for i in range(N)], Y)),
+        "no feature remains; every column but the target is left out",
+    ),
     "dates for a target": (table(columns=(A, B, [f"2020-01-{i % 28 + 1:02d}" for i in range(N)])), "dates and lists"),
     "a picture": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "is not UTF-8"),
 }

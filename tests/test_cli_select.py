@@ -58,7 +58,7 @@ def test_csv_output(wine, capsys):
     code, out, _ = run(capsys, "select wine.csv --target alcohol --format csv --max-features 2")
     rows = list(csv.reader(io.StringIO(out)))
     assert code == 0
-    assert rows[0] == ["order", "feature", "phase", "gain", "score"]
+    assert rows[0] == ["order", "feature", "phase", "action", "gain", "score"]
     assert [row[:3] for row in rows[1:]] == [["1", "proline", "forward"], ["2", "color_intensity", "forward"]]
 
 
@@ -74,7 +74,7 @@ def test_categories_are_chosen_whole_and_oddities_are_pointed_out(people, capsys
     assert types["code"] == ("text", "left out")
     assert types["income"] == ("number", "target")
     assert "looks like an id: 'id' (to leave it out: --exclude id)" in err
-    assert "dates and lists are no numbers: 'born'" in err
+    assert "dates and lists are not numbers: 'born'" in err
     assert "more like an id: 'code' (120 values)" in err
     assert len(told["notes"]) == err.count("note: ") == 3
     assert run(capsys, "select people.csv --target income --quiet")[2] == ""
@@ -115,7 +115,7 @@ def test_missing_values_are_an_explicit_choice(folder, capsys):
     rng = np.random.default_rng(2)
     X = rng.normal(size=(40, 3)).round(3).astype(str)
     y = (X[:, 0].astype(float) * 2 + 0.1 * rng.normal(size=40)).round(3)
-    X[3, 1], X[5:9, 2] = "?", "inf"
+    X[3, 1], X[5:9, 2] = "?", "NA"
     table = np.c_[X, y.astype(str)]
     np.savetxt("gaps.csv", table, "%s", ",", header="a,b,c,y", comments="")
     code, out, err = run(capsys, "select gaps.csv --target y")
@@ -130,7 +130,7 @@ def test_missing_values_are_an_explicit_choice(folder, capsys):
     assert by_columns["ranking"] == {"a": 1}
     assert answer(capsys, "select gaps.csv --target y --exclude b,c")["notes"] == []
     assert (
-        "'b' was asked for, but values are missing"
+        "'b' must not be left out, but values are missing there; use --missing drop-rows"
         in run(capsys, "select gaps.csv --target y --include b --missing drop-columns")[2]
     )
     assert "choose --missing" in run(capsys, "select gaps.csv --target c --exclude b")[2]
@@ -142,10 +142,11 @@ def test_missing_values_are_an_explicit_choice(folder, capsys):
 
 def test_what_the_options_ask_of_columns(people, capsys):
     for options, sentence in {
+        "--weights noise": "--weights must not be negative; its least value is",
         "--weights town": "--weights town: this column must hold numbers, but it is text",
         "--include born": "'born' holds dates or lists, which cannot be features",
-        "--include code": "include forces in 120 features, but 120 rows can estimate 118 at most",
-        "--include member --na yes --na no --missing drop-rows": "every one of the 120 rows has a missing value",
+        "--include code": "include forces in 119 features, but 120 rows can estimate 118 at most",
+        "--include member --na yes --na no --missing drop-rows": "none of the 120 rows is complete, because",
     }.items():
         code, _, err = run(capsys, f"select people.csv --target income {options}")
         assert code == 2
@@ -183,7 +184,7 @@ def test_a_column_that_knows_the_class_is_refused_with_the_way_out(people, capsy
     code, _, err = run(capsys, "select leak.csv --target town")
     assert code == 2
     assert "'again' tells the class of every row without an error" in err
-    assert "add --exclude again" in err
+    assert "(target leakage), use --exclude again" in err
     assert run(capsys, "select leak.csv --target town --exclude again")[0] == 0
 
 

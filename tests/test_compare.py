@@ -151,7 +151,7 @@ def test_the_command_says_who_did_not_run(tmp_path, monkeypatch, capsys):
     assert main(line) == 0
     out, err = capsys.readouterr()
     assert "backward did not run: backward starts from all 19 features" in err
-    assert "use --strategy dropping" in err
+    assert "use --strategies dropping" in err
     assert "refused" in out
 
 

@@ -83,7 +83,7 @@ def test_columns_without_a_header_are_numbered(reader):
 
 def test_lines_before_the_header_are_skipped(reader):
     assert reader("made by hand\n\na,b\n1,2\n", skip=2).names == ("a", "b")
-    with pytest.raises(ValueError, match="nothing is left after skipping 9 lines"):
+    with pytest.raises(ValueError, match="nothing remains after skipping 9 lines"):
         reader("a,b\n1,2\n", skip=9)
 
 
@@ -115,7 +115,7 @@ def test_types_are_guessed(reader, cells, kind):
         (["1,234,567", "12"], "add --thousands ,"),
         (["1.234,5", "2.345,6"], "add --thousands . --decimal ,"),
         (["1 234", "2 345"], "add --thousands ' '"),
-        (["1", "2", "3", "n.b."], "say that 'n.b.' means missing"),
+        (["1", "2", "3", "n.b."], "mark it as missing (--na n.b.)"),
     ],
 )
 def test_numbers_that_need_an_option_say_which(reader, cells, hint):
@@ -168,7 +168,7 @@ def test_a_header_of_numbers_is_doubted_but_taken(reader):
         (b"a,b\n1,2\n3,4,5\n", "row 3 has 3 cells, but the first row has 2"),
         (b"a,b\n1,\xe9\n", "byte 0xe9 in line 2 is not UTF-8; add --encoding"),
         (b"a,b\n1,\x00\n", "NUL byte in line 2"),
-        (b"a,a\n1,2\n", "the column name 'a' stands 2 times in the header; rename one"),
+        (b"a,a\n1,2\n", "the header has the column name 'a' 2 times; rename one"),
         (b"1,1\n1,2\n", "add --no-header"),
         (b",,x\na,b,c\n1,2,3\n", "2 of 3 columns have no name in the header; if the names stand in the next line"),
         (b"PK\x03\x04....", "a zip archive"),
@@ -286,7 +286,7 @@ def test_damaged_typed_files_are_refused(tmp_path):
         read(str(file))
     twice = pa.table([pa.array([1]), pa.array([2])], names=["a", "a"])
     pyarrow.feather.write_feather(twice, str(file), compression="uncompressed")
-    with pytest.raises(ValueError, match=r"'a' stands more than once"):
+    with pytest.raises(ValueError, match=r"'a' occurs more than once"):
         read(str(file))
 
 

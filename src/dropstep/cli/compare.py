@@ -10,6 +10,7 @@ from dropstep.cli import facts, output
 from dropstep.cli.design import WORDS, Design, read_design
 from dropstep.cli.naming import in_options
 from dropstep.cli.progress import Progress
+from dropstep.cli.screen import aligned
 from dropstep.compare import Row, compare
 from dropstep.strategies import STRATEGIES
 from dropstep.target import Classes
@@ -37,7 +38,7 @@ def run(args: argparse.Namespace, command: str) -> int:
     told = [_told(row, design) for row in rows]
     refusals = [f"{row['strategy']} did not run: {row['refusal']}" for row in told if row["refusal"]]
     facts.tell([*design.notes, *refusals], quiet=args.quiet)
-    print({"table": _as_table, "json": _as_json, "csv": _as_csv}[args.format](design, told, args, command))
+    output.show({"table": _as_table, "json": _as_json, "csv": _as_csv}[args.format](design, told, args, command))
     return 0
 
 
@@ -53,7 +54,7 @@ def _told(row: Row, design: Design) -> dict[str, Any]:
         "seconds": None if path is None else row.seconds,
         "columns_in_folds": list(row.sizes),
         "errors": {e.model: {"mean": e.mean, "deviation": e.deviation, "folds": list(e.folds)} for e in row.errors},
-        "refusal": in_options(row.refusal) or None,
+        "refusal": in_options(row.refusal, "compare") or None,
     }
 
 
@@ -75,7 +76,7 @@ def _as_table(design: Design, told: list[dict[str, Any]], args: argparse.Namespa
         errors = [_spread(row["errors"].get(model)) for model in models]
         size = "refused" if row["n_features"] is None else str(row["n_features"])
         rows.append([row["strategy"], size, *cells, *errors])
-    table = output.aligned(head, rows, "<" + ">" * (len(head) - 1))
+    table = aligned(head, rows, "<" + ">" * (len(head) - 1))
     grouped = " of whole groups" if design.row_groups is not None else ""
     below = (
         f"{_measure(design)}: mean ± standard deviation over {args.folds} folds{grouped} (seed {args.seed}), "

@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dropstep.cli.complete import complete
+from dropstep.cli.naming import in_options
 from dropstep.cli.oddities import point_out
 from dropstep.cli.progress import Progress
 from dropstep.cli.roles import Roles, roles_of
-from dropstep.cli.usable import complete, usable, without_ids
+from dropstep.cli.usable import usable, without_ids
 from dropstep.path import Path
 from dropstep.readers import Column, Layout, Source, read
 from dropstep.readers.columns import MISSING, Numerals, shown_number
+from dropstep.readers.wording import quoted, shortened
 from dropstep.table import Table
 from dropstep.target import Target, as_target
 
@@ -83,10 +86,25 @@ class Design:
         include = [j for f in self.include for j in self._columns(f)] or None
         if not self.groups and len(self.owner) == len(self.features):
             return {"include": include, "groups": None}
-        members = [[j for f in group for j in self._columns(f)] for group in self.groups]
+        return {"include": include, "groups": [[j for f in unit for j in self._columns(f)] for unit in self.units]}
+
+    @cached_property
+    def units(self) -> tuple[tuple[int, ...], ...]:
+        """Features that are selected as a whole: the groups, then every other feature by itself."""
         grouped = {f for group in self.groups for f in group}
-        members += [list(self._columns(f)) for f in range(len(self.features)) if f not in grouped]
-        return {"include": include, "groups": members}
+        return (*self.groups, *((f,) for f in range(len(self.features)) if f not in grouped))
+
+    @cached_property
+    def _unit_of(self) -> dict[int, int]:
+        return {f: u for u, unit in enumerate(self.units) for f in unit}
+
+    def n_units(self, columns: Sequence[int]) -> int:
+        """How many units some columns of X belong to."""
+        return len({self._unit_of[f] for f in self.owner[list(columns)].tolist()})
+
+    def width(self, unit: tuple[int, ...]) -> int:
+        """How many columns of X a unit has."""
+        return sum(len(self._columns(f)) for f in unit)
 
     @cached_property
     def _bounds(self) -> list[int]:
@@ -113,7 +131,7 @@ class Design:
             ranking=tuple(path.ranking[j] for j in self._bounds[:-1]),
             n_features=len(self.features),
             feature_names=self.names,
-            notes=(*self.notes, *path.notes),
+            notes=(*self.notes, *map(in_options, path.notes)),
             losses={owner(j): loss for j, loss in path.losses.items()},
             equivalents=near,
             asked=self._asked(path),
@@ -132,7 +150,7 @@ class Design:
 def read_design(args: argparse.Namespace, progress: Progress) -> Design:
     """Read the file that the options name, and make the design they ask for."""
     progress.say(f"reading {args.file}")
-    numerals = Numerals(args.decimal, args.thousands, (*MISSING, *(args.na or ())))
+    numerals = Numerals(args.decimal, args.thousands, MISSING if args.na is None else tuple(args.na))
     layout = Layout(not args.no_header, args.separator, args.encoding, args.skip, numerals)
     return design_of(read(args.file, layout), args)
 
@@ -141,7 +159,7 @@ def design_of(source: Source, args: argparse.Namespace) -> Design:
     """Features, target and weights of a file, as the options ask for."""
     roles = roles_of(args, source.names)
     notes = list(source.notes)
-    columns = tuple(c.as_category() if j in roles.categorical else c for j, c in enumerate(source.columns))
+    columns = tuple(_as_meant(j, column, roles) for j, column in enumerate(source.columns))
     features = usable(columns, roles, notes)
     features, kept = complete(columns, features, roles, args.missing, notes)
     taken = {j: columns[j] for j in (*roles.targets, *features, *roles.others)}
@@ -149,7 +167,7 @@ def design_of(source: Source, args: argparse.Namespace) -> Design:
         taken = {j: column.at(kept) for j, column in taken.items()}
         features = without_ids({j: taken[j] for j in features}, roles, notes)
     if not features:
-        raise ValueError(f"{source.shown}: no feature is left beside the target")
+        raise ValueError(f"{source.shown}: no feature remains; every column but the target is left out")
     targets = tuple(taken[j] for j in roles.targets)
     y = _target_values(targets)
     weights = None if roles.weights is None else _weights(taken[roles.weights])
@@ -177,16 +195,28 @@ def design_of(source: Source, args: argparse.Namespace) -> Design:
     )
 
 
+def _as_meant(j: int, column: Column, roles: Roles) -> Column:
+    """The column as the options read it: a long identifier of groups of rows would lose digits as a number."""
+    if j in roles.categorical or (j == roles.row_groups and column.loses_digits):
+        return column.as_category()
+    return column
+
+
 def _target_values(targets: Sequence[Column]) -> NDArray[Any]:
     """Numbers, one column a target; or the labels of one target. A constant target is refused by its name."""
     for column in targets:
         if column.kind in ("date", "other"):
-            raise ValueError(f"--target {column.name}: dates and lists cannot be explained; derive a number first")
+            raise ValueError(
+                f"--target {shortened(column.name)}: dates and lists cannot be explained; derive a number first"
+            )
         if column.is_category and len(targets) > 1:
-            raise ValueError(f"--target: several targets must be numbers, but {column.name!r} is text")
+            raise ValueError(f"--target: several targets must be numbers, but {quoted(column.name)} is text")
         if (column.values == column.values[0]).all():
             value = column.levels[column.values[0]] if column.levels else shown_number(column.values[0])
-            raise ValueError(f"--target {column.name}: every row has the value {value}, so there is nothing to explain")
+            raise ValueError(
+                f"--target {shortened(column.name)}: every row has the value {shortened(value)}, "
+                "so there is nothing to explain"
+            )
     if targets[0].is_category:
         return np.asarray(np.array(targets[0].levels)[targets[0].values])
     values = np.column_stack([column.values for column in targets])
@@ -195,7 +225,7 @@ def _target_values(targets: Sequence[Column]) -> NDArray[Any]:
 
 def _weights(column: Column) -> Floats:
     if column.kind != "number":
-        raise ValueError(f"--weights {column.name}: this column must hold numbers, but it is {column.kind}")
+        raise ValueError(f"--weights {shortened(column.name)}: this column must hold numbers, but it is {column.kind}")
     return np.asarray(column.values, dtype=np.float64)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from dropstep.cli.design import Design
 from dropstep.cli.naming import printable
 from dropstep.readers.columns import shown_number
+from dropstep.readers.wording import counted, shortened
 from dropstep.target import Classes
 
 SHOWN_CLASSES = 6
@@ -24,21 +25,21 @@ def facts(design: Design) -> dict[str, Any]:
         "File": design.source.shown,
         "Rows": used if design.kept.all() else f"{used} of {len(design.kept)}",
         "Features": f"{len(design.features)} ({_kinds(design)})",
-        "Target": f"{', '.join(column.name for column in design.targets)}, {_target(design)}",
+        "Target": f"{', '.join(shortened(column.name) for column in design.targets)}, {_target(design)}",
     }
 
 
 def _kinds(design: Design) -> str:
-    words = {"number": "numbers", "text": "text", "boolean": "true or false"}
-    counts = Counter(words[column.kind] for column in design.features)
-    return ", ".join(f"{counts[word]} {word}" for word in words.values() if counts[word])
+    words = {"number": ("number", "numbers"), "text": ("text", "text"), "boolean": ("true or false", "true or false")}
+    counts = Counter(str(column.kind) for column in design.features)
+    return ", ".join(counted(counts[kind], *nouns) for kind, nouns in words.items() if counts[kind])
 
 
 def _target(design: Design) -> str:
     if not isinstance(design.target, Classes):
         return "numbers from " + ", ".join(f"{c.values.min():g} to {c.values.max():g}" for c in design.targets)
     counts = class_counts(design)
-    shown = ", ".join(f"{label} ({count})" for label, count in list(counts.items())[:SHOWN_CLASSES])
+    shown = ", ".join(f"{shortened(label)} ({count})" for label, count in list(counts.items())[:SHOWN_CLASSES])
     return f"{len(counts)} classes: {shown}" + (" and more" if len(counts) > SHOWN_CLASSES else "")
 
 
@@ -57,7 +58,11 @@ def _label(label: Any) -> str:
 def heading(design: Design) -> str:
     """The facts as lines above a table."""
     known = facts(design)
-    lines = [f"{known['File']}: {known['Rows']} rows", f"features: {known['Features']}", f"target: {known['Target']}"]
+    lines = [
+        f"{known['File']}: {known['Rows']} row{'' if known['Rows'] == 1 else 's'}",
+        f"features: {known['Features']}",
+        f"target: {known['Target']}",
+    ]
     return "\n".join(map(printable, lines))
 
 

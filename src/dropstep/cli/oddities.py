@@ -18,18 +18,27 @@ ROUNDING = 1e-12  # a correlation this close to 1 is 1
 
 def point_out(features: Sequence[Column], X: Floats, owner: NDArray[np.intp], target: Target, notes: list[str]) -> None:
     """Say what looks like an identifier, and refuse or point out what knows the target beforehand."""
+    if rounded := [column.name for column in features if column.loses_digits]:
+        holds = "holds" if len(rounded) == 1 else "hold"
+        notes.append(
+            f"{listed(rounded)} {holds} whole numbers that lose digits as floating-point numbers (for identifiers: "
+            f"--exclude {option_list(rounded)}, for categories: --categorical {option_list(rounded)})"
+        )
     if ids := identifiers(features):
-        notes.append(f"looks like an id: {listed(ids)} (to leave it out: --exclude {option_list(ids)})")
+        looks, them = ("looks like an id", "it") if len(ids) == 1 else ("look like ids", "them")
+        notes.append(f"{looks}: {listed(ids)} (to leave {them} out: --exclude {option_list(ids)})")
     if isinstance(target, Classes):
         if known := known_classes(features, target):
             raise ValueError(
-                f"{listed(known)} tells the class of every row without an error, so no other feature is needed "
-                f"or can be judged; if this is not known beforehand, add --exclude {option_list(known)}"
+                f"{listed(known)} {'tells' if len(known) == 1 else 'each tell'} the class of every row without an "
+                "error, so no other feature can be assessed; if unavailable at prediction time (target leakage), use "
+                f"--exclude {option_list(known)}"
             )
     elif known := known_numbers(features, X, owner, target.values):
+        explains = "explains" if len(known) == 1 else "explain"
         notes.append(
-            f"explains the target without an error: {listed(known)} "
-            f"(if this is not known beforehand, add --exclude {option_list(known)})"
+            f"{explains} the target without an error: {listed(known)} "
+            f"(if unavailable at prediction time, which is target leakage, use --exclude {option_list(known)})"
         )
 
 

@@ -1,4 +1,4 @@
-"""Output: aligned tables, JSON, CSV that a spreadsheet may open, and files that are whole or not there."""
+"""Output: JSON, CSV that a spreadsheet may open, and files that are whole or not there."""
 
 from __future__ import annotations
 
@@ -14,25 +14,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from dropstep.cli.naming import printable
+from dropstep.cli.screen import aligned
 from dropstep.readers import Column
 
-WIDEST = 60  # of a cell in a table for people
+__all__ = ["aligned", "as_csv", "as_json", "check_writable", "show", "whole_files", "write_columns", "write_csv"]
+
 _FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
-
-
-def aligned(head: Sequence[str], rows: Sequence[Sequence[str]], sides: str) -> str:
-    """Rows under a head, with cells left (<) or right (>) aligned."""
-    lines = [[_cut(printable(cell)) for cell in line] for line in (head, *rows)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
-    cells = ("  ".join(f"{c:{s}{w}}" for c, s, w in zip(line, sides, widths, strict=True)).rstrip() for line in lines)
-    first, *rest = cells
-    return "\n".join([first, "-" * (sum(widths) + 2 * (len(widths) - 1)), *rest])
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= WIDEST else text[: WIDEST - 1] + "…"
 
 
 def as_json(value: Any) -> str:
@@ -71,13 +59,32 @@ def as_csv(rows: Sequence[Sequence[Any]]) -> str:
     return text.getvalue().removesuffix("\n")
 
 
+# --- standard output -------------------------------------------------------------------------------------------------
+
+
+class StandardOutputError(OSError):
+    """Standard output cannot be written."""
+
+
+def show(text: str) -> None:
+    """Print a text at once, so that a failure is known here."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise StandardOutputError(*error.args) from None
+
+
 # --- files -----------------------------------------------------------------------------------------------------------
 
 TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 
 
-def check_writable(option: str, file: str | None, source: str, endings: Sequence[str] = ()) -> None:
-    """Refuse, before any work is done, a file that could not be written."""
+def check_writable(
+    option: str, file: str | None, source: str, endings: Sequence[str] = (), *, overwrite: bool = False
+) -> None:
+    """Refuse, before any work is done, a file that could not be written or must not be replaced."""
     if file is None:
         return
     path = Path(file)
@@ -87,8 +94,10 @@ def check_writable(option: str, file: str | None, source: str, endings: Sequence
         _need_arrow(option, file)
     if path.exists() and not path.is_file():
         raise ValueError(f"{option} {file}: this is no file that can be replaced")
-    if source != "-" and path.exists() and path.samefile(source):
+    if source != "-" and path.exists() and os.path.exists(source) and path.samefile(source):
         raise ValueError(f"{option} {file}: this is the file that is read; choose another name")
+    if path.exists() and not overwrite:
+        raise ValueError(f"{option} {file}: this file exists; add --overwrite to replace it, or choose another name")
     if not path.parent.is_dir():
         raise ValueError(f"{option} {file}: there is no directory {str(path.parent)!r}")
     if not os.access(path.parent, os.W_OK):
@@ -104,11 +113,16 @@ def _need_arrow(option: str, file: str) -> None:
 
 @contextlib.contextmanager
 def whole_files() -> Iterator[Callable[[str], str]]:
-    """Give names to write to; what was written gets its real name only when everything is there."""
+    """Give names to write to; what was written gets its real name only when everything is there.
+
+    An error of the operating system names the file that was being written.
+    """
     parts: dict[Path, Path] = {}
+    current = ""
 
     def part_of(file: str) -> str:
-        path = Path(os.path.realpath(file))
+        nonlocal current
+        current, path = file, Path(os.path.realpath(file))
         part = path.with_name(f".{path.name}.{os.getpid()}.part")
         parts[part] = path
         return str(part)
@@ -116,7 +130,13 @@ def whole_files() -> Iterator[Callable[[str], str]]:
     try:
         yield part_of
         for part, path in parts.items():
+            current = path.name
             part.replace(path)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno else " ".join(str(error).split())
+        raise ValueError(f"{current}: this file cannot be written ({why}); no file was written") from error
     finally:
         for part in parts:
             part.unlink(missing_ok=True)

@@ -5,14 +5,22 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import math
-from typing import Any, Literal, NoReturn
+import re
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from dropstep import __version__
+from dropstep.cli.naming import brief, printable
 from dropstep.criteria import CRITERIA, Criterion
 from dropstep.readers.columns import MISSING
+from dropstep.readers.wording import shortened
 from dropstep.strategies import STRATEGIES
 from dropstep.target import MODELS
 
+if TYPE_CHECKING:
+    from dropstep.rules import Significance
+
+_MINUS = re.compile(r"-(?:inf|[\d.][\d.,eE+-]*)")
+LONGEST_ERROR = 500  # characters
 SHELLS = ("bash", "zsh", "fish")
 
 WINE = """python -c "import numpy as n, sklearn.datasets as d; w = d.load_wine(); n.savetxt(
@@ -23,10 +31,10 @@ ABOUT = "Select the features of a table that explain a target."
 EXIT_CODES = """\
 exit codes:
   0    done
-  1    a fault of dropstep itself (please report it, with what --traceback shows)
-  2    an error in the request or in the file, told in one sentence
+  1    an internal error in dropstep (please report it, with what --traceback shows)
+  2    an error in the request or in the file, explained in one sentence
   130  interrupted (Ctrl-C)
-  141  what read the output went away (as in: dropstep ... | head -1)
+  141  the reader of the output closed it (as in: dropstep ... | head -1)
 """
 EPILOG = f"""\
 in a minute, with a table that scikit-learn ships:
@@ -42,8 +50,8 @@ COLUMNS = """\
 columns (COL, COLS):
   A column is given by its name or by its number: 1 is the first, -1 the last.
   COLS are several: by commas, by a range of numbers, or by giving the option
-  again, as in --exclude id,date --exclude 7-9. Write --exclude=-2,-3 where a
-  list begins with a minus sign. Without a header, columns are called c1, c2, ...
+  again, as in --exclude id,date --exclude 7-9. Without a header, columns are
+  called c1, c2, ...
 
   Numbers are used as they are. Text and true/false are categories: such a
   column is chosen as a whole. Dates, and text with more than a thousand values
@@ -64,7 +72,7 @@ examples (dropstep --help shows how to make wine.csv):
 COMPARE = f"""\
 {COLUMNS}
 errors:
-  The error is cross-validated, with the selection made anew inside every fold,
+  The error is cross-validated, with the selection repeated inside every fold,
   on the rows of the other folds only: the share of wrong classes by linear
   discriminant analysis, or the root mean squared error of a linear regression.
   Two more rows show the error with all features and with none. Where rows
@@ -90,9 +98,22 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **words: Any) -> None:
         super().__init__(allow_abbrev=False, formatter_class=_Help, **words)
+        self._negative_number_matcher = _MINUS  # what follows an option as its value, and is no option
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Options from words; an option that a command does not have refers to the help of that command."""
+        found, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            prog = " ".join(filter(None, [self.prog, found.command]))
+            self.exit(2, _error(prog, f"unrecognized arguments: {' '.join(unknown)}"))
+        return found
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+        self.exit(2, _error(self.prog, message))
+
+
+def _error(prog: str, message: str) -> str:
+    return f"{prog}: {printable(shortened(brief(message), LONGEST_ERROR))} (see {prog} --help)\n"
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
@@ -134,12 +155,8 @@ def build_parser(*, paper: bool = False) -> Parser:
     commands.add_parser(
         "demo", help="the paper's comparison in a minute", description="The paper's comparison in a minute."
     )
-    completion = commands.add_parser(
-        "completion",
-        help="print a script for completion in the shell",
-        description="Print a script that completes the words of dropstep in a shell.",
-        epilog=COMPLETION,
-    )
+    completion = commands.add_parser("completion", help="print a script for completion in the shell", epilog=COMPLETION)
+    completion.description = "Print a script that completes the words of dropstep in a shell."
     completion.add_argument("shell", choices=SHELLS)
     return parser
 
@@ -151,7 +168,7 @@ def _add_table(parser: Parser) -> None:
     layout.add_argument("--no-header", action="store_true", help="the first line is a row, not the names of columns")
     layout.add_argument("--skip", type=_from(0), default=0, metavar="N", help="pass over N lines before the header")
     layout.add_argument(
-        "--separator", type=_separator, metavar="CHAR", help="a character, tab or space (default: found out)"
+        "--separator", type=_separator, metavar="CHAR", help="a character, tab or space (default: detected)"
     )
     layout.add_argument("--decimal", type=_character, default=".", metavar="CHAR", help="decimal mark (default: .)")
     layout.add_argument(
@@ -162,13 +179,13 @@ def _add_table(parser: Parser) -> None:
         "--na",
         action="append",
         metavar="TEXT",
-        help=f"stands for a missing value, beside an empty cell and {' '.join(MISSING[1:])}",
+        help=f"stands for a missing value; may be repeated, '' is an empty cell (default: '' {' '.join(MISSING[1:])})",
     )
     layout.add_argument(
         "--missing",
         choices=("fail", "drop-rows", "drop-columns"),
         default="fail",
-        help="where values are missing: leave out those rows, or those columns (default: fail and say where)",
+        help="where values are missing or infinite: leave out those rows, or columns (default: fail and say where)",
     )
     layout.add_argument("--categorical", action="append", metavar="COLS", help="numbers that stand for categories")
 
@@ -187,6 +204,7 @@ def _add_select(parser: Parser) -> None:
         metavar="FILE",
         help="write the selected columns and the target to FILE: .csv, .tsv (.gz) or .parquet",
     )
+    output.add_argument("--overwrite", action="store_true", help="replace files that exist already")
     output.add_argument(
         "--dry-run", action="store_true", help="say what would be done and what it would cost, and stop"
     )
@@ -220,28 +238,40 @@ def _add_words(search: argparse._ArgumentGroup) -> None:
         help=f"for numbers {_names('linear')} (default: ebic), for classes {_names('discriminant')} (default: trace), "
         "with parameters as in cp:sigma2=2 or ebic:gamma=0.5",
     )
-    search.add_argument(
-        "--enter", type=_threshold, default="auto", metavar="GAIN", help="a feature must gain more to enter"
-    )
-    search.add_argument(
-        "--leave", type=_threshold, default="auto", metavar="LOSS", help="a feature that loses up to this leaves"
-    )
-    search.add_argument(
-        "--drop",
-        type=_threshold,
-        metavar="GAIN",
-        help="a candidate that gains up to this is dropped (default: --leave)",
-    )
+    _add_thresholds(search)
     search.add_argument(
         "--max-features",
         type=_from(1),
         metavar="N",
-        help="the most features there may be; a category counts as many as it has values",
+        help="the most columns of the file to select; a category counts once, and so does a group of --groups",
     )
     search.add_argument("--rounds", type=_rounds, default=1, metavar="N", help="of fbed, or inf (default: 1)")
     search.add_argument("--include", action="append", metavar="COLS", help="in from the start, and never removed")
     search.add_argument("--exclude", action="append", metavar="COLS", help="never looked at")
     search.add_argument("--groups", action="append", metavar="COLS", help="chosen as a whole; once for each group")
+
+
+def _add_thresholds(search: argparse._ArgumentGroup) -> None:
+    search.add_argument(
+        "--enter",
+        type=_threshold,
+        default="auto",
+        metavar="GAIN|pLEVEL",
+        help="a feature enters if its gain is larger, or if it is significant at a level, as in p0.15",
+    )
+    search.add_argument(
+        "--leave",
+        type=_threshold,
+        default="auto",
+        metavar="LOSS|pLEVEL",
+        help="a feature leaves if its loss is no larger, or if it is not significant (default: as --enter)",
+    )
+    search.add_argument(
+        "--drop",
+        type=_threshold,
+        metavar="GAIN|pLEVEL",
+        help="a candidate is dropped if its gain is no larger, or if it is not significant (default: as --leave)",
+    )
 
 
 def _names(kind: str) -> str:
@@ -272,16 +302,25 @@ def _from(least: int) -> Any:
     return whole
 
 
-def _threshold(text: str) -> float | Literal["auto"]:
+def _threshold(text: str) -> float | Significance | Literal["auto"]:
+    """A number in units of the criterion, auto, or a significance level: p0.05."""
     if text == "auto":
         return "auto"
     try:
-        value = float(text)
+        value = float(text.removeprefix("p"))
     except ValueError:
         value = math.nan
     if math.isnan(value):
-        raise argparse.ArgumentTypeError(f"it must be auto or a number; got {text!r}")
-    return value
+        raise argparse.ArgumentTypeError(
+            f"it must be auto, a number, or a significance level such as p0.05; got {text!r}"
+        )
+    if not text.startswith("p"):
+        return value
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"a significance level must lie between 0 and 1; got {text!r}")
+    from dropstep.rules import Significance
+
+    return Significance(value)
 
 
 def _rounds(text: str) -> float:

@@ -8,8 +8,10 @@ from typing import Any
 from dropstep import __version__
 from dropstep.cli import facts, output
 from dropstep.cli.design import Design
+from dropstep.cli.screen import aligned
 from dropstep.problem import cheaper_way
 from dropstep.readers import Column
+from dropstep.readers.wording import shortened
 
 SCHEMA = "dropstep.plan/1"
 MOST_LINES, SHOWN_LINES = 40, 30  # of columns in a table for people
@@ -36,31 +38,34 @@ def planned(design: Design, args: argparse.Namespace, command: str) -> str:
         f"{_bytes(cost['scatter_bytes'])} for products of features",
         *(f"would write {file}" for file in (args.output, args.report) if file),
     ]
-    return "\n\n".join([facts.heading(design), output.aligned(head, shown, "<<<<"), "\n".join(lines)])
+    return "\n\n".join([facts.heading(design), aligned(head, shown, "<<<<"), "\n".join(lines)])
 
 
 def _cost(design: Design, max_features: int | None) -> dict[str, Any]:
-    """Evaluations and memory; going forward, each scan looks at every candidate that is left."""
+    """Evaluations and memory; going forward, each scan evaluates every unit that is not selected."""
     n, p = design.X.shape
-    units = len(design.features)
-    most = min(units, max_features or units, n - 1)
-    scans = min(most + 1, units)
+    included = {u for u, unit in enumerate(design.units) if set(unit) & set(design.include)}
+    candidates = len(design.units) - len(included)
+    most = min(candidates, max((max_features or candidates + len(included)) - len(included), 0), n - 1)
+    scans = min(most + 1, candidates)
+    widest = sorted(map(design.width, design.units), reverse=True)
+    n_rows = min(p, sum(widest[: len(included) + most + 1]))  # of the scatter matrix
     way = cheaper_way(n, p, max_features)
     return {
         "way": way,
-        "first_scan": units,
-        "most_evaluations": sum(units - done for done in range(scans)),
+        "first_scan": candidates,
+        "most_evaluations": sum(candidates - done for done in range(scans)),
         "table_bytes": design.X.nbytes,
-        "scatter_bytes": 8 * p * p if way == "moments" else 8 * p * min(p, most + 1),
+        "scatter_bytes": 8 * p * p if way == "moments" else 8 * p * n_rows,
     }
 
 
 def _values(column: Column) -> str:
-    missing = int(column.missing.sum())
-    gaps = [f"{missing} missing"] if missing else []
+    counts = {"missing": int(column.missing.sum()), "infinite": int(column.infinite.sum())}
+    gaps = [f"{count} {word}" for word, count in counts.items() if count]
     if column.levels:
-        return ", ".join([f"{len(column.levels)} different", f"e.g. {column.levels[0]}", *gaps])
-    present = column.values[~column.missing]
+        return ", ".join([f"{len(column.levels)} different", f"e.g. {shortened(column.levels[0])}", *gaps])
+    present = column.values[~(column.missing | column.infinite)]
     span = [f"{present.min():g} to {present.max():g}"] if len(present) and column.kind == "number" else []
     return ", ".join(span + gaps)
 

@@ -73,7 +73,9 @@ def _check(roles: Roles, names: Sequence[str]) -> None:
         raise ValueError(f"--target names {listed(both)}, which another option names as well")
     for option, chosen in (("--include", roles.include), *(("--groups", group) for group in roles.groups)):
         if wrong := [names[j] for j in chosen if j not in features]:
-            raise ValueError(f"{option} names {listed(wrong)}, which is the target, or excluded, or no feature")
+            raise ValueError(
+                f"{option} names {listed(wrong)}, which the target, --exclude or another option names already"
+            )
     grouped = [j for group in roles.groups for j in group]
     if twice := [names[j] for j in sorted(set(grouped)) if grouped.count(j) > 1]:
         raise ValueError(f"--groups names {listed(twice)} in more than one group")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import warnings
 from typing import Any
 
 from dropstep import __version__
-from dropstep.cli import facts, output
+from dropstep.cli import facts, output, screen
 from dropstep.cli.design import WORDS, Design, read_design
 from dropstep.cli.naming import printable
 from dropstep.cli.plan import planned
 from dropstep.cli.progress import Progress
 from dropstep.path import Path, Step
+from dropstep.plots import moves
+from dropstep.readers.wording import counted
 from dropstep.select import select
 
 SCHEMA = "dropstep.select/1"
@@ -19,8 +22,7 @@ SCHEMA = "dropstep.select/1"
 
 def run(args: argparse.Namespace, command: str) -> int:
     """The whole command; returns the exit code."""
-    output.check_writable("--output", args.output, args.file, output.TABLES)
-    output.check_writable("--report", args.report, args.file, (".html", ".htm"))
+    _check_files(args)
     with Progress(quiet=args.quiet) as progress:
         design = read_design(args, progress)
         if args.dry_run:
@@ -30,30 +32,39 @@ def run(args: argparse.Namespace, command: str) -> int:
             _write(design, path, args, command)
             notes, told = path.notes, _told(design, path, args.format, command)
     facts.tell(notes, quiet=args.quiet)
-    print(told)
+    output.show(told)
     return 0
+
+
+def _check_files(args: argparse.Namespace) -> None:
+    """Refuse files that cannot be written, or that exist already."""
+    output.check_writable("--output", args.output, args.file, output.TABLES, overwrite=args.overwrite)
+    output.check_writable("--report", args.report, args.file, (".html", ".htm"), overwrite=args.overwrite)
 
 
 def _searched(design: Design, args: argparse.Namespace, progress: Progress) -> Path:
     words = {"strategy": args.strategy, **{word: getattr(args, word) for word in WORDS}}
-    bound = args.max_features or min(len(design.features), len(design.X))
+    bound = min(args.max_features or len(design.units), len(design.units), len(design.X))
     selected = 0
 
     def report(step: Step) -> None:
         nonlocal selected
-        selected += {"add": 1, "remove": -1}.get(step.action, 0)
+        selected += {"add": 1, "remove": -1}.get(step.action, 0) * design.n_units(step.features)
         done = selected if step.phase in ("forward", "re-forward") else 0
-        progress.say(f"{step.phase}: {selected} selected, {step.pool} candidates", done, bound, bound=True)
+        progress.say(f"{step.phase}: {selected} selected, {counted(step.pool, 'candidate')}", done, bound, bound=True)
 
     progress.restart()
-    progress.say(f"{args.strategy} over {len(design.features)} features")
+    progress.say(f"{args.strategy} over {counted(len(design.features), 'feature')}")
     equivalents = bool(args.report) or args.format == "json"
     words |= {**design.words, "sample_weight": design.weights, "callback": report, "equivalents": equivalents}
-    return select(design.table, design.y, **words)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # they are notes of the path, which are shown
+        return select(design.table, design.y, **words)
 
 
 def _write(design: Design, path: Path, args: argparse.Namespace, command: str) -> None:
-    """Write the files that were asked for: all of them, or none."""
+    """Write the files that the options name: all of them, or none."""
+    _check_files(args)  # once more: the search may have taken long
     with output.whole_files() as part_of:
         if args.output:
             kept = {*path.selected_names, *(column.name for column in design.targets)}
@@ -87,13 +98,30 @@ def _entries(path: Path) -> list[tuple[tuple[int, ...], Step]]:
 
 
 def _as_table(design: Design, path: Path) -> str:
+    """Every addition and removal, then the summary; the selected features too where the table does not list them."""
     rows = []
-    for i, (features, step) in enumerate(_entries(path), start=1):
-        gain = "" if step.phase == "start" else f"{step.gain:.5g}"
-        rows.append([str(i), " + ".join(path.names(features)), gain, f"{step.score:.6g}", step.phase])
-    table = output.aligned(["#", "feature", "gain", path.criterion, "phase"], rows, "><>><")
-    summary = [printable(str(path).split("\n", 1)[0]), *_turns(path)]
-    return "\n\n".join([facts.heading(design), table if rows else "Nothing is selected.", "\n".join(summary)])
+    for i, (step, _, label) in enumerate(moves(path), start=1):
+        rows.append([str(i), _shown(path, step), f"{step.gain:.5g}", f"{step.score:.6g}", label])
+    table = [screen.aligned(["#", "feature", "gain", path.criterion, "phase"], rows, "><>><")] if rows else []
+    nothing = [] if path.selected else ["Nothing is selected."]
+    summary = [printable(str(path).split("\n", 1)[0]), *_selected(path), *_turns(path)]
+    return "\n\n".join([facts.heading(design), *table, *nothing, "\n".join(summary)])
+
+
+def _shown(path: Path, step: Step) -> str:
+    """The features of a step; how many they are where their names do not fit, as at the start of backward."""
+    names = " + ".join(path.names(step.features))
+    long = step.phase == "start" and len(names) > screen.WIDEST
+    return f"{len(step.features)} features" if long else names
+
+
+def _selected(path: Path) -> list[str]:
+    """The selected features in one line, where removals or a start with several make the table another list."""
+    several = any(step.phase == "start" and len(step.features) > 1 for step in path.steps)
+    removed = any(step.action == "remove" for step in path.steps)
+    if not path.selected or not (several or removed):
+        return []
+    return [printable(f"selected: {', '.join(path.selected_names)}")]
 
 
 def _turns(path: Path) -> list[str]:
@@ -107,9 +135,12 @@ def _turns(path: Path) -> list[str]:
 
 
 def _as_csv(path: Path) -> str:
-    head = ["order", "feature", "phase", "gain", "score"]
-    rows = [[" + ".join(path.names(features)), step.phase, step.gain, step.score] for features, step in _entries(path)]
-    return output.as_csv([head, *([i, *row] for i, row in enumerate(rows, start=1))])
+    head = ["order", "feature", "phase", "action", "gain", "score"]
+    rows = [
+        [i, " + ".join(path.names(step.features)), step.phase, step.action, step.gain, step.score]
+        for i, (step, _, _) in enumerate(moves(path), start=1)
+    ]
+    return output.as_csv([head, *rows])
 
 
 def _as_data(design: Design, path: Path, command: str) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from dropstep.readers.columns import Cells, Column, category
 from dropstep.readers.files import Kind
-from dropstep.readers.text import ragged
+from dropstep.readers.rows import ragged
+from dropstep.readers.wording import counted, quoted
 
 TEXTS = ("string", "large_string", "string_view")
 MOST_BYTES = 2**31 - 1  # of a block of text
@@ -87,9 +88,9 @@ def read_arrow(data: bytes, file: str, kind: Kind) -> list[Column]:
         ) from None
     names = [str(name) for name in table.column_names]
     if len(set(names)) < len(names):
-        raise ValueError(f"{file}: the column name {max(names, key=names.count)!r} stands more than once")
+        raise ValueError(f"{file}: the column name {quoted(max(names, key=names.count))} occurs more than once")
     if not names or not table.num_rows:
-        raise ValueError(f"{file}: this table has {len(names)} columns and {table.num_rows} rows")
+        raise ValueError(f"{file}: this table has {counted(len(names), 'column')} and {counted(table.num_rows, 'row')}")
     return [_column(name, cells) for name, cells in zip(names, table.columns, strict=True)]
 
 
@@ -131,6 +132,20 @@ def _stored(column: Column) -> Any:
     from_text = not isinstance(cells, ArrowCells) or pa.types.is_string(cells.cells.type)
     if not from_text or column.kind != "number":
         return cells.cells if isinstance(cells, ArrowCells) else pa.array(cells.original())
+    if column.loses_digits:
+        return _exact(column)
     whole = bool(np.all(np.isnan(column.values) | (np.mod(column.values, 1) == 0)))
     fits = bool(np.nanmax(np.abs(column.values)) < 2**53)
     return pa.array(column.values, pa.int64() if whole and fits else pa.float64(), from_pandas=True)
+
+
+def _exact(column: Column) -> Any:
+    """Numbers of a text file with all their digits: as integers of 64 bits if they fit, as text otherwise."""
+    cells = zip(column.cells.original(), column.missing, strict=True)
+    texts = [None if absent else str(cell).strip() for cell, absent in cells]
+    for kind in (pa.int64(), pa.uint64()):
+        try:
+            return pa.array([None if text is None else int(text) for text in texts], kind)
+        except (OverflowError, ValueError, pa.ArrowInvalid):
+            continue
+    return pa.array(texts, pa.string())

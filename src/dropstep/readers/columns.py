@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,10 +13,14 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dropstep.readers.wording import counted, quoted
+
 ColumnKind = Literal["number", "text", "boolean", "date", "empty", "mixed", "other"]
+MOST_ADVICE = 100  # characters of options in a hint
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?", ".")
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:inf|infinity)", re.ASCII | re.IGNORECASE)
+_WHOLE = re.compile(r"[+-]?\d{1,309}", re.ASCII)  # no longer than the largest float
 _DATE = re.compile(r"\d{4}-\d\d?-\d\d?(?:[T ].*)?|\d{4}/\d\d?/\d\d?|\d\d?[./-]\d\d?[./-](?:\d\d){1,2}", re.ASCII)
 _GROUPED = re.compile(r"[+-]?\d{1,3}([,.'\s])\d{3}(?:\1\d{3})*(?:[.,]\d+)?", re.ASCII)
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?", re.ASCII)
@@ -83,8 +88,22 @@ class Column:
 
     @property
     def missing(self) -> NDArray[np.bool_]:
-        """Rows without a value; infinity is none either."""
-        return self.values < 0 if self.levels else ~np.isfinite(self.values)
+        """Rows without a value."""
+        return self.values < 0 if self.levels else np.isnan(self.values)
+
+    @property
+    def infinite(self) -> NDArray[np.bool_]:
+        """Rows whose number is infinite, or too large for a float."""
+        return np.zeros(len(self.values), dtype=bool) if self.levels else np.isinf(self.values)
+
+    @cached_property
+    def loses_digits(self) -> bool:
+        """Whether a whole number of the column differs from its float, as long identifiers do."""
+        if self.kind != "number" or not (np.abs(self.values) > 2**53 - 1).any():
+            return False
+        texts = (text.strip() for text in self.cells.distinct()[0] if text is not None)
+        wholes = (text for text in texts if _WHOLE.fullmatch(text) and math.isfinite(float(text)))
+        return any(int(text) != int(float(text)) for text in wholes)
 
     def at(self, rows: NDArray[np.bool_]) -> Column:
         """Some rows of the column, with the levels that are left there."""
@@ -102,11 +121,20 @@ class Column:
             return replace(self, kind="text", odd="")
         if self.kind != "number":
             return self
-        present = np.isfinite(self.values)
+        if self.loses_digits:
+            return self._by_text()
+        present = ~np.isnan(self.values)
         numbers, places = np.unique(self.values[present], return_inverse=True)
         codes = np.full(len(self.values), -1, dtype=np.intp)
         codes[present] = places
         return Column(self.name, "text", codes, self.cells, tuple(map(shown_number, numbers.tolist())))
+
+    def _by_text(self) -> Column:
+        """The same column with every distinct text a category."""
+        texts, codes = self.cells.distinct()
+        found = category(self.name, [text and text.strip() for text in texts], codes, self.cells)
+        values = np.where(self.missing, -1, found.values)
+        return replace(found, kind="text", values=values).at(np.ones(len(values), dtype=bool))
 
 
 @dataclass(frozen=True)
@@ -136,8 +164,10 @@ class Numerals:
 def typed(name: str, cells: Cells, numerals: Numerals) -> Column:
     """A column of a text file, with its type guessed."""
     quick = cells.floats() if numerals.plain else None
-    if quick is not None and not np.isnan(quick).all():
-        return Column(name, "number", quick, cells)
+    if quick is not None:
+        absent = np.isnan(quick)
+        if not absent.any() or (numerals.missing == MISSING and not absent.all()):
+            return Column(name, "number", quick, cells)
     texts, codes = cells.distinct()
     stripped = [None if text is None or text.strip() in numerals.missing else text.strip() for text in texts]
     present = [text for text in stripped if text is not None]
@@ -151,8 +181,17 @@ def typed(name: str, cells: Cells, numerals: Numerals) -> Column:
     column = category(name, stripped, codes, cells)
     if all(map(_DATE.fullmatch, present)):
         return replace(column, kind="date")
-    odd = _odd(stripped, numbers, np.bincount(codes, minlength=len(texts)))
+    marks = {text.strip() for text in texts if text is not None and text.strip() in numerals.missing}
+    if numerals.decimal != "." and all(map(_NUMBER.fullmatch, present)):
+        written = f"holds numbers written like {quoted(_pointed(present))}"
+        return replace(column, kind="mixed", odd=f"{written}, but --decimal is {numerals.decimal!r}; omit --decimal")
+    odd = _odd(stripped, numbers, np.bincount(codes, minlength=len(texts)), sorted(marks))
     return replace(column, kind="mixed", odd=odd) if odd else column
+
+
+def _pointed(texts: Sequence[str]) -> str:
+    """The first text with a decimal point."""
+    return next((text for text in texts if "." in text), texts[0])
 
 
 def category(name: str, texts: Sequence[str | None], codes: NDArray[np.intp], cells: Cells) -> Column:
@@ -169,8 +208,16 @@ def shown_number(value: float) -> str:
     return f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
 
 
-def _odd(texts: Sequence[str | None], numbers: Sequence[float | None], counts: NDArray[np.intp]) -> str:
-    """What keeps a column from being numbers, if it seems to be meant as numbers; otherwise nothing."""
+def _odd(
+    texts: Sequence[str | None],
+    numbers: Sequence[float | None],
+    counts: NDArray[np.intp],
+    absent: Sequence[str],
+) -> str:
+    """What keeps a column from being numbers, if it seems to be meant as numbers; otherwise nothing.
+
+    The advice to use --na names what stands for a missing value already (`absent`), because --na replaces it.
+    """
     others = [i for i, text in enumerate(texts) if text is not None and numbers[i] is None]
     written = [texts[i] or "" for i in others]
     if all(_DECIMAL_COMMA.fullmatch(text) or _GROUPED.fullmatch(text) for text in written):
@@ -179,15 +226,18 @@ def _odd(texts: Sequence[str | None], numbers: Sequence[float | None], counts: N
     n_others = int(counts[others].sum())
     if n_numbers <= n_others:
         return ""
+    marks = " ".join(f"--na {shlex.quote(text)}" for text in (written[0], *absent))
     return (
-        f"holds {n_numbers} numbers, and {n_others} cells that are no numbers (e.g. {written[0]!r}): correct them, "
-        f"or say that {written[0]!r} means missing (--na), or that the column is text (--categorical)"
+        f"holds {counted(n_numbers, 'number')} and "
+        f"{counted(n_others, 'cell that is not a number', 'cells that are not numbers')} (e.g. {quoted(written[0])}); "
+        f"correct the file, mark it as missing ({marks if len(marks) <= MOST_ADVICE else '--na TEXT'}), "
+        "or use --categorical to read the column as text"
     )
 
 
 def _separated(texts: Sequence[str]) -> str:
     """Numbers with separators: which options would read them."""
-    example = f"holds numbers written like {texts[0]!r}: "
+    example = f"holds numbers written like {quoted(texts[0])}; "
     marks = [match[1] for text in texts if (match := _GROUPED.fullmatch(text))]
     if len(marks) < len(texts) and set(marks) <= {","}:
         return example + "add --decimal , for a decimal comma"

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import codecs
 import csv
-import io
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from dropstep.readers.columns import Cells, Column, Numerals, Texts, typed
+from dropstep.readers import rows
+from dropstep.readers.columns import Cells, Column, Numerals, typed
+from dropstep.readers.wording import counted, quoted
 
 SEPARATORS = "\t;|,"
 SAMPLE = 20  # lines that are looked at to find the separator
@@ -42,17 +43,17 @@ def read_text(data: bytes, file: str, layout: Layout) -> tuple[list[Column], lis
     text = _after(_decoded(data, file, layout.encoding), layout.skip)
     lines = [line[0] for line in islice(re.finditer(r"[^\r\n]*\S[^\r\n]*", text), SAMPLE)]
     if not lines:
-        raise ValueError(f"{file}: nothing is left after skipping {layout.skip} lines")
+        raise ValueError(f"{file}: nothing remains after skipping {counted(layout.skip, 'line')}")
     separator = layout.separator or _separator(lines)
     if separator == " ":
         text = "\n".join(" ".join(line.split()) for line in re.split(r"\r\n|\r|\n", text))
-    first = next(_rows(text, separator, file))
+    first = next(rows.rows(text, separator, file))
     notes: list[str] = []
     names = _named(first, lines, separator, file, notes) if layout.header else [f"c{j + 1}" for j in range(len(first))]
     cells = _cells(text, separator, len(first), layout.header, file)
     columns = [typed(name, column, layout.numerals) for name, column in zip(names, cells, strict=True)]
     if not len(columns[0].values):
-        raise ValueError(f"{file}: there is a header ({len(names)} columns) but no row under it")
+        raise ValueError(f"{file}: there is a header ({counted(len(names), 'column')}) but no row under it")
     unnamed = not layout.header or not first[-1].strip()
     if unnamed and len(columns) > 1 and columns[-1].kind == "empty":
         columns.pop()  # every line ends with a separator
@@ -124,7 +125,7 @@ def _named(first: Sequence[str], lines: Sequence[str], separator: str, file: str
     names = [name or f"c{j}" for j, name in enumerate(names, start=1)]
     name, times = Counter(names).most_common(1)[0]
     if times > 1:
-        raise ValueError(f"{file}: the column name {name!r} stands {times} times in the header; {way_out}")
+        raise ValueError(f"{file}: the header has the column name {quoted(name)} {times} times; {way_out}")
     unnamed = [f"c{j}" for j, name in enumerate(first, start=1) if not name.strip()]
     if unnamed and not (unnamed == [f"c{len(first)}"] and len(first) > 1):
         notes.append(f"columns without a name are called by their position: {', '.join(unnamed[:5])}")
@@ -138,31 +139,5 @@ def _cells(text: str, separator: str, width: int, header: bool, file: str) -> Se
     try:
         from dropstep.readers.arrow import split_cells
     except ImportError:
-        return _split_cells(text, separator, width, header, file)
+        return rows.split_cells(text, separator, width, header, file)
     return split_cells(text, separator, width, header, file)
-
-
-def _split_cells(text: str, separator: str, width: int, header: bool, file: str) -> Sequence[Cells]:
-    rows = []
-    for row in _rows(text, separator, file):
-        rows.append(row)
-        if len(row) != width:
-            raise ragged(file, len(rows), len(row), width)
-    return [Texts(cells) for cells in zip(*rows[header:], strict=True)] or [Texts(())] * width
-
-
-def _rows(text: str, separator: str, file: str) -> Iterator[list[str]]:
-    """Rows that are not blank."""
-    try:
-        for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator):
-            if len(row) > 1 or (row and row[0].strip()):
-                yield row
-    except csv.Error as error:
-        raise ValueError(f"{file}: this is no table that can be read ({error})") from None
-
-
-def ragged(file: str, row: int, found: int, width: int) -> ValueError:
-    return ValueError(
-        f"{file}: row {row} has {found} cell{'' if found == 1 else 's'}, but the first row has {width}; "
-        "correct the file, or give its separator with --separator"
-    )
