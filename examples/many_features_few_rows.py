@@ -16,7 +16,7 @@ from dropstep import Selector, select
 folder = os.environ.get("DROPSTEP_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data"
 file = Path(folder) / "golub_leukemia.csv.gz"
 if not file.exists():
-    sys.exit("set DROPSTEP_DATA to a folder with golub_leukemia.csv.gz: the class in column 3, then one column a gene")
+    sys.exit("set DROPSTEP_DATA to a folder with golub_leukemia.csv.gz: class in column 3, then one column per gene")
 
 with gzip.open(file, "rt", newline="") as lines:
     table = np.array(list(csv.reader(lines))[1:])
@@ -26,9 +26,9 @@ path = select(X, y)
 print(f"by the test: genes {path.selected}, {path.n_evaluations:,} evaluations")
 runaway = select(X, y, strategy="forward", enter=0.05, max_features=30)
 traces = ", ".join(f"{runaway.steps[size - 1].score:.3g}" for size in (1, 3, 10, 20, 30))
-print(f"by a fixed threshold of 0.05 it runs away; trace of 1, 3, 10, 20, 30 genes: {traces}")
+print(f"by a fixed threshold of 0.05 the trace grows without bound; with 1, 3, 10, 20, 30 genes: {traces}")
 
 folds = StratifiedKFold(5, shuffle=True, random_state=0)
 model = make_pipeline(Selector(), LinearDiscriminantAnalysis())
-right = cross_val_score(model, X, y, cv=folds).mean()
-print(f"right in {right:.2f} of left-out patients; {np.mean(y == 'ALL'):.2f} have ALL")
+accuracy = cross_val_score(model, X, y, cv=folds).mean()
+print(f"cross-validated accuracy {accuracy:.2f}; {np.mean(y == 'ALL'):.2f} of the patients have ALL")

@@ -1,4 +1,4 @@
-"""A report, and what could stand in for each feature (breast cancer)."""
+"""A report, and candidates that could replace each selected feature (breast cancer)."""
 
 from pathlib import Path
 
@@ -11,9 +11,7 @@ path = select(X, y, max_features=4, equivalents=True)
 for feature in path.selected:
     (name,) = path.names((feature,))
     others = [f"{path.names((other,))[0]} (loses {loss:.2f})" for other, loss in path.equivalents[feature]]
-    print(
-        f"{name}: without it {path.losses[feature]:.2f} is lost; instead: {', '.join(others) or 'nothing comes near'}"
-    )
+    print(f"{name}: loss without it {path.losses[feature]:.2f}; near-equivalents: {', '.join(others) or 'none'}")
 
 path.report("cancer.html", title="Breast cancer", data={"rows": len(X)})
 print("written:", *Path().glob("*.html"))

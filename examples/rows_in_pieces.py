@@ -1,4 +1,4 @@
-"""Rows in pieces: the moments of parts add up, and a fold is left out by subtraction (digits)."""
+"""Rows in blocks: the moments of blocks add up, and a fold is held out by subtraction (digits)."""
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -19,4 +19,4 @@ for rows, part in zip(folds, parts, strict=True):
     rest = np.setdiff1d(np.arange(len(X)), rows)
     model = LinearDiscriminantAnalysis().fit(X[rest][:, chosen], y[rest])
     errors.append(1 - model.score(X[rows][:, chosen], y[rows]))
-print(f"error with 20 of 64 pixels, selected anew in each fold: {np.mean(errors):.3f}")
+print(f"error with 20 of 64 pixels, selected within each fold: {np.mean(errors):.3f}")

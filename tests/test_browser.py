@@ -67,6 +67,11 @@ def many() -> str:
     return select(X, y, enter=0.05, leave=0.05).report() or ""
 
 
+def removals() -> str:
+    """Features in from the start, removed, and entered again."""
+    return crooked("stepwise", n=150, p=90, seed=3, include=[0, 1]).report() or ""
+
+
 def nothing() -> str:
     rng = np.random.default_rng(0)
     path = select(rng.normal(size=(50, 10)), rng.normal(size=50))
@@ -74,7 +79,7 @@ def nothing() -> str:
     return path.report() or ""
 
 
-PAGES = {make.__name__: make for make in (whole, many, nothing)}
+PAGES = {make.__name__: make for make in (whole, many, removals, nothing)}
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +96,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, File]:
     [
         *[("whole", PHONE, False), ("whole", PHONE, True), ("whole", DESK, False), ("whole", DESK, True)],
         *[("many", PHONE, False), ("many", DESK, True), ("nothing", PHONE, True), ("nothing", DESK, False)],
+        *[("removals", PHONE, False), ("removals", PHONE, True), ("removals", DESK, False), ("removals", DESK, True)],
     ],
 )
 def test_a_quiet_accessible_page(
@@ -103,6 +109,15 @@ def test_a_quiet_accessible_page(
     assert [found for found in browser.evaluate(RUN_AXE) if found[0] in ("serious", "critical")] == []
     assert browser.requests() == [pages[name].resolve().as_uri()]
     assert browser.complaints() == []
+
+
+@pytest.mark.parametrize("name", ["whole", "many", "removals"])
+def test_tables_keep_to_the_column_of_text(name: str, browser: Chromium, pages: dict[str, File]) -> None:
+    right = "Math.max(...[...document.querySelectorAll('{}')].map(part => part.getBoundingClientRect().right))"
+    for width in (PHONE, DESK):
+        browser.open(pages[name], width, dark=False)
+        browser.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
+        assert browser.evaluate(right.format("table")) <= browser.evaluate(right.format("main")) + 0.5
 
 
 def test_dark_is_dark(browser: Chromium, pages: dict[str, File]) -> None:

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from dropstep import Path, Selector, select
-from test_report import EVIL, Page, crooked
+from test_report import EVIL, REMOVING, Page, assert_adds_up, crooked, number_of
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +27,19 @@ def test_a_path_is_told_in_short(digits: Path) -> None:
     assert f"and {len(digits.selected) - 12 - 24} more" in page.text
     assert f"{len(digits.steps)} steps" in page.text
     assert len(html) < 60_000
+
+
+@pytest.mark.parametrize(("strategy", "p"), REMOVING)
+def test_displayed_gains_add_up_to_the_score(strategy: str, p: int) -> None:
+    words = {"max_features": 9} if strategy == "swap" else {}
+    path = crooked(strategy, n=150, p=p, seed=3 if p == 90 else 0, **words)
+    table = path._repr_html_().split("<details")[0]
+    rows = [re.findall(r"<td.*?</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", table)[1:]]
+    gains, scores = ([number_of(Page(row[i]).text) for row in rows] for i in (2, 3))
+    assert_adds_up(path, gains, scores)
+    assert len(rows) <= 13
+    assert "removed later" in table
+    assert "<s>" in table
 
 
 def test_its_colours_are_those_of_the_page(digits: Path) -> None:

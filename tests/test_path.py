@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from dataclasses import replace
 from itertools import count, pairwise
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dropstep import Path, Step, Stop, select
+from dropstep.plots import moves
 from tables import RandomTable, tables
 
 STRATEGIES = ("dropping", "forward", "backward", "stepwise", "forward_backward", "fbed", "floating", "swap")
@@ -175,7 +177,7 @@ def test_stepwise_removes_what_an_addition_made_useless() -> None:
     assert ("remove", (0,)) in [(step.action, step.features) for step in path.steps]
     assert set(path.selected) == {1, 2}
     assert set(select(X, y, strategy="forward", criterion="bic").selected) == {0, 1, 2}
-    floating = select(X, y, strategy="floating", criterion="rss", enter=0.5, max_features=2)
+    floating = select(X, y, strategy="floating", criterion="rss", enter=0.6, max_features=2)
     assert set(floating.selected) <= {0, 1, 2}
 
 
@@ -339,10 +341,37 @@ def test_to_frame() -> None:
     assert len(frame) == len(path.steps)
     assert frame["selected"].tolist() == path.sizes()
     assert frame["score"].iloc[-1] == path.score
-    assert frame["features"][0] == path.selected_names[0]
+    assert frame.index.tolist() == list(range(1, len(path.steps) + 1))  # as in the plot and in the report
+    assert frame["features"][1] == path.selected_names[0]
     empty = select(regression()[0], np.random.default_rng(0).normal(size=100)).to_frame()
     assert len(empty) == 0
     assert list(empty.columns) == list(frame.columns)
+
+
+def test_removed_later_follows_each_entry() -> None:
+    made: list[Any] = [
+        ("add", (0, 1)),
+        ("add", (2,)),
+        ("drop", (5,)),
+        ("remove", (0,)),
+        ("add", (3,)),
+        ("remove", (2,)),
+    ]
+    made += [("add", (2,)), ("remove", (3,))]
+    steps = tuple(Step("forward", action, features, 0.0, 0.0, 1) for action, features in made)
+    found = moves(replace(select(*regression()), steps=steps))
+    assert [move.step for move in found] == [step for step in steps if step.action != "drop"]
+    assert [move.gone for move in found] == [{0}, {2}, {0}, {3}, {2}, set(), {3}]
+    later, removed = "forward, removed later", "forward, removed"
+    assert [move.label for move in found] == [
+        "forward, 1 removed later",
+        later,
+        removed,
+        later,
+        removed,
+        "forward",
+        removed,
+    ]
 
 
 def test_names() -> None:

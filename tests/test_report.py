@@ -13,6 +13,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
 from dropstep import Path, Step, Stop, select
+from dropstep.plots import moves
 from dropstep.report import findings, report_html, save_report
 from dropstep.report.markup import Html, count, named, names, number, short, tag, text
 from dropstep.report.picture import picture, ticks
@@ -148,7 +149,7 @@ def test_nothing_a_feature_is_called_becomes_markup(evil: Path) -> None:
 def test_found_in_two_sentences(diabetes: Path, empty: Path) -> None:
     found = (
         "Dropping selected 5 of 10 features, which bring the ebic from 3,846 to 3,574. The largest gain on entry was "
-        "that of bmi (175.6); the search stopped because no candidate's gain is large enough to enter."
+        "that of bmi (175.5); the search stopped because no candidate's gain is large enough to enter."
     )
     nothing = "None of the 10 features was selected: no candidate's gain is large enough to enter."
     assert found in Page(report_html(diabetes)).text
@@ -157,10 +158,64 @@ def test_found_in_two_sentences(diabetes: Path, empty: Path) -> None:
 
 def test_selected_features_in_order_with_their_gains(diabetes: Path) -> None:
     text = Page(report_html(diabetes)).text
-    rows = re.findall(r"(\d+) (\w+) (forward|re-forward) ([\d.]+) ([\d,]+)(?= )", text)
+    rows = re.findall(r"(\d+) (\w+) (forward|re-forward) ([\d.]+) ([\d,.]+)(?= )", text)
     assert [row[1] for row in rows[:5]] == list(diabetes.selected_names)
     gains = {j: step.gain for step in diabetes.steps if step.action == "add" for j in step.features}
     assert [row[3] for row in rows[:5]] == [number(gains[j]) for j in diabetes.selected]
+
+
+REMOVING = [("stepwise", 90), ("floating", 90), ("swap", 90), ("dropping", 60), ("backward", 20)]
+
+
+def number_of(shown: str) -> float:
+    return float(shown.replace(",", "").replace("−", "-"))
+
+
+def assert_adds_up(path: Path, gains: list[float], scores: list[float]) -> None:
+    """The start, with every displayed gain, is the score; and so is the last row."""
+    sign = -1 if path.criterion == "aic" else 1
+    rounding = 1e-3 * sum(map(abs, gains))
+    assert path.start + sign * sum(gains) == pytest.approx(path.score, abs=rounding)
+    assert scores[-1] == pytest.approx(path.score, rel=1e-3)
+
+
+def rows_of(html: str, kind: str) -> list[list[Page]]:
+    """The cells of the body of a table."""
+    body = re.search(rf'<table class="{kind}">.*?<tbody>(.*?)</tbody>', html, re.DOTALL)
+    assert body
+    rows = re.findall(r"<tr>(.*?)</tr>", body[1], re.DOTALL)
+    return [[Page(cell) for cell in re.findall(r"<t[hd].*?</t[hd]>", row, re.DOTALL)] for row in rows]
+
+
+@pytest.mark.parametrize(("strategy", "p"), REMOVING)
+def test_displayed_gains_add_up_to_the_score(strategy: str, p: int) -> None:
+    words: dict[str, Any] = {"max_features": 9} if strategy == "swap" else {}
+    path = crooked(strategy, n=150, p=p, seed=3 if p == 90 else 0, **words)
+    made = moves(path)
+    assert any(move.step.action == "remove" for move in made)
+    rows = rows_of(report_html(path), "entries")
+    assert len(rows) == len(made)
+    assert_adds_up(path, [number_of(row[2].text) for row in rows], [number_of(row[3].text) for row in rows])
+    for row, move in zip(rows, made, strict=True):
+        assert len(row[1].all("s")) == len(move.gone & set(move.step.features[:8]))
+        assert row[1].text.endswith(f" {move.label}")
+    listed = "Selected: " + ", ".join(path.selected_names[:24])
+    assert listed in Page(report_html(path)).text
+
+
+def test_features_in_from_the_start_have_their_gain(grouped: Path) -> None:
+    first, *rest = rows_of(report_html(grouped), "entries")
+    assert first[1].text == "x21, x22, x23 start"
+    assert first[2].text == number(grouped.steps[0].gain)
+    gains = [number_of(row[2].text) for row in (first, *rest)]
+    assert grouped.start - sum(gains) == pytest.approx(grouped.score, abs=1e-3 * sum(map(abs, gains)))
+
+
+def test_an_infinite_gain_has_a_bar_too(diabetes: Path) -> None:
+    steps = (Step("forward", "add", (0,), 1.0, 5.0, 9), Step("forward", "add", (1,), math.inf, -math.inf, 8))
+    html = report_html(replace(diabetes, steps=steps, selected=(0, 1), score=-math.inf))
+    assert "nan%" not in html
+    assert "inf%" not in html
 
 
 def test_what_was_dropped_and_what_came_back(winding: Path) -> None:
@@ -168,9 +223,9 @@ def test_what_was_dropped_and_what_came_back(winding: Path) -> None:
     told = findings.turns(winding)
     assert told.entered
     assert told.removed
-    assert f"{len(told.dropped)} features were dropped on the way, hopeless at the time." in text
-    assert f"All of them had a second chance; {len(told.entered)} entered after all: " in text
-    assert f"{len(told.removed)} feature left the selection again." in text
+    assert f"{len(told.dropped)} features were dropped from the pool in a forward phase." in text
+    assert f"All of them were recalled; {len(told.entered)} entered after that: " in text
+    assert f"1 feature was removed from the selection: {winding.names(told.removed)[0]}." in text
 
 
 def test_other_turns_of_a_path() -> None:
@@ -179,12 +234,12 @@ def test_other_turns_of_a_path() -> None:
     assert returned
     assert f"Of those, {', '.join(stepwise.names(returned[:3]))}" in Page(report_html(stepwise)).text
     unseen = crooked("fbed", rounds=0)
-    assert "None of them was looked at again." in Page(report_html(unseen)).text
+    assert "None of them was recalled." in Page(report_html(unseen)).text
     rng = np.random.default_rng(5)
     X = rng.normal(size=(100, 3))
     page = Page(report_html(select(X, X[:, 1] + 0.3 * rng.normal(size=100))))
-    assert "2 features were dropped on the way, hopeless at the time: x0, x2." in page.text
-    assert "All of them had a second chance; none of them entered." in page.text
+    assert "2 features were dropped from the pool in a forward phase: x0, x2." in page.text
+    assert "All of them were recalled; none of them entered." in page.text
     assert "re-forward: nothing added" in page.text
 
 
@@ -200,7 +255,7 @@ def test_what_was_asked_and_how_to_do_it_again(diabetes: Path) -> None:
     facts = {"Rows": 442, "Target": "progression", "Columns": {"number": 9, "text": 1}, "notes": "id was left out"}
     page = Page(report_html(diabetes, title="Diabetes", command="dropstep select d.csv --target y", data=facts))
     for part in (
-        "dropping: forward while dropping",
+        "dropping: forward with early dropping",
         "ebic: the extended Bayesian criterion",
         "Rows 442",
         "Target progression",
@@ -217,10 +272,15 @@ def test_what_was_asked_and_how_to_do_it_again(diabetes: Path) -> None:
 def test_words_that_were_given_are_told(diabetes: Path) -> None:
     path = with_fields(diabetes, asked={"strategy": "dropping", "enter": 0.5, "groups": None})
     text = Page(report_html(path)).text
-    assert "path = select(X, y, strategy='dropping', enter=0.5, groups=None)" in text
+    assert "path = select( X, y, strategy='dropping', model='linear', enter=0.5, groups=None, way='columns', )" in text
     assert "enter 0.5" in text
-    assert "the path does not hold them" not in text
-    assert "path = select(X, y)" in Page(report_html(with_fields(diabetes, asked={}))).text
+    assert "were not recorded" not in text
+    assert (
+        "path = select(X, y, model='linear', way='columns')" in Page(report_html(with_fields(diabetes, asked={}))).text
+    )
+    given = {"include": np.array([3, 1]), "exclude": {"b", "c", "a"}, "groups": np.array(["u", "v"])}
+    text = Page(report_html(with_fields(diabetes, asked=given))).text
+    assert "include 3, 1 exclude a, b, c groups u, v" in text
 
 
 def test_warnings(diabetes: Path) -> None:
@@ -271,9 +331,7 @@ def without_fields(path: Path) -> Path:
 # --- what a path says ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "words", [{}, {"max_features": 5}, {"enter": 0.05, "leave": 0.05}, {"enter": 0.5, "leave": 0.5}]
-)
+@pytest.mark.parametrize("words", [{}, {"enter": 0.05, "leave": 0.05}, {"enter": 0.5, "leave": 0.5}])
 def test_cost_is_that_of_scanning_everything(words: dict[str, Any]) -> None:
     """made + saved = what forward-backward computes, wherever it makes the same additions."""
     X, y = load_breast_cancer(return_X_y=True)

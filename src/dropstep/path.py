@@ -61,24 +61,25 @@ class Path:
 
     Attributes
     ----------
-    selected : features by index, in order of entry.
-    steps : every step made.
+    selected : indices of the selected features, in order of entry.
+    steps : every step, in the order made.
     score : the criterion of the selected features, in its own sign.
     stop : why the search ended; for a search that goes forward, why it stopped adding.
-    n_evaluations : how many gains were computed and compared.
+    n_evaluations : number of gains computed.
     start : the criterion of the empty selection.
-    ranking : one number a feature: 1 for the first that entered, and so on; then the others by the gain they would
-        bring now; features of a group share theirs, and excluded features share the last.
+    ranking : the rank of each feature: 1 for the first that entered, and so on; features that are not selected follow
+        by the gain they would bring now. The features of a group share a rank, and excluded features share the last.
     n_features : number of features in the table.
-    feature_names : their names, if they had any.
-    strategy, model, criterion : what was asked, with "auto" resolved.
-    way : "moments" or "columns", how the scatter of the features was had.
-    notes : what the reader should know about the numbers, in sentences; empty when all is well.
-    losses : what the score would lose now without each selected feature (of a group: its first) that could go.
-    equivalents : for the same features, the candidates that would keep most of that in their place, cheapest first, and
-        what the score would lose by the exchange (below zero: it would gain).
-    asked : the words that were given, those left at their default not counted; None if nobody took them down.
-    weighted : whether the rows had weights (`sample_weight`).
+    feature_names : names of the features, or None if the table has none.
+    strategy, model, criterion : the parameters of that name, with "auto" resolved.
+    way : "moments" or "columns": whether the Gram matrix was precomputed or its rows were computed on demand.
+    notes : warnings about the data and the precision of the result, one sentence each.
+    losses : for each selected feature (of a group: its first) that could be removed, the loss of score without it.
+    equivalents : for the same features, the candidates that could replace them at the smallest loss, and that loss
+        (negative: the score would improve).
+    asked : non-default parameters, or None if not recorded.
+    weighted : whether `sample_weight` was given.
+    from_moments : whether `Moments` were given instead of rows.
     """
 
     selected: tuple[int, ...]
@@ -99,6 +100,7 @@ class Path:
     equivalents: Mapping[int, tuple[tuple[int, float], ...]] = field(default_factory=dict, repr=False, compare=False)
     asked: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
     weighted: bool = field(default=False, repr=False, compare=False)
+    from_moments: bool = field(default=False, repr=False, compare=False)
 
     @property
     def selected_names(self) -> tuple[str, ...]:
@@ -110,7 +112,7 @@ class Path:
         return tuple(f"x{j}" if self.feature_names is None else self.feature_names[j] for j in features)
 
     def to_frame(self) -> Any:
-        """The steps as a pandas DataFrame, one row a step."""
+        """The steps as a pandas DataFrame, one row per step, counted from 1 as in the plot and in the report."""
         try:
             import pandas as pd
         except ImportError:
@@ -120,7 +122,7 @@ class Path:
             for s, size in zip(self.steps, self.sizes(), strict=True)
         ]
         columns = ["phase", "action", "features", "gain", "score", "pool", "selected"]
-        return pd.DataFrame(rows, columns=columns).rename_axis("step")
+        return pd.DataFrame(rows, columns=columns, index=pd.RangeIndex(1, len(rows) + 1, name="step"))
 
     def sizes(self) -> list[int]:
         """How many features are selected after each step."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dropstep.path import Path, Step
 
@@ -40,6 +40,42 @@ def scored(path: Path) -> list[tuple[int, float]]:
     """The score after each addition and removal, and before them unless features were in from the start."""
     moves = [(i, step.score) for i, step in enumerate(path.steps, start=1) if step.action in ("add", "remove")]
     return moves if path.steps and path.steps[0].phase == "start" else [(0, path.start), *moves]
+
+
+class Move(NamedTuple):
+    """An addition or removal of a path.
+
+    Attributes
+    ----------
+    step : the step itself.
+    gone : those of its features that are not selected because of a removal, this one or a later one.
+    label : the phase, and whether the features were removed.
+    """
+
+    step: Step
+    gone: frozenset[int]
+    label: str
+
+
+def moves(path: Path) -> list[Move]:
+    """Every addition and removal in the order made, so that path.start and the gains add up to path.score."""
+    found: list[Move] = []
+    removed: set[int] = set()
+    for step in reversed(path.steps):
+        features = frozenset(step.features)
+        if step.action == "remove":
+            removed |= features
+            found.append(Move(step, features, f"{step.phase}, removed"))
+        elif step.action == "add":
+            found.append(Move(step, features & removed, _label(step, features & removed)))
+            removed -= features
+    return found[::-1]
+
+
+def _label(step: Step, gone: frozenset[int]) -> str:
+    if not gone:
+        return step.phase
+    return f"{step.phase}, {f'{len(gone):,} ' if len(gone) < len(step.features) else ''}removed later"
 
 
 def pools(path: Path) -> list[int]:

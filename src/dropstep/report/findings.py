@@ -42,7 +42,7 @@ def entries(path: Path) -> list[Entry]:
 
 @dataclass(frozen=True)
 class Cost:
-    """Gains computed, and gains that dropping spared.
+    """Gains computed, and gains that dropping saved.
 
     Had every candidate been in the pool at every addition, the same additions would have taken `whole` evaluations.
     """
@@ -56,7 +56,7 @@ class Cost:
 
     @property
     def share(self) -> float:
-        """The part of the evaluations that was spared."""
+        """The share of the evaluations that was saved."""
         return self.saved / self.whole if self.whole else 0.0
 
 
@@ -68,7 +68,7 @@ def cost(path: Path) -> Cost:
             dropped += before - step.pool
         elif step.action == "recall":
             dropped = 0
-        elif step.action == "add" and step.phase != "start":
+        elif step.action == "add" and step.phase in ("forward", "re-forward"):
             saved += dropped
     return Cost(path.n_evaluations, saved)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from html import escape
 from typing import Any
 
@@ -46,10 +46,11 @@ def named(name: str) -> Html:
     return tag("bdi", Html(_JOINT.sub(r"\1<wbr>", text(name))))
 
 
-def names(features: Iterable[str], most: int = 8) -> Html:
-    """Names of features in a row; past the first few, how many more there are."""
+def names(features: Iterable[str], most: int = 8, struck: Container[str] = ()) -> Html:
+    """Names of features in a row, some struck through; past the first few, how many more there are."""
     every = list(features)
-    return join([join(map(named, every[:most]), ", "), _more(every, most)])
+    shown = (tag("s", named(name)) if name in struck else named(name) for name in every[:most])
+    return join([join(shown, ", "), _more(every, most)])
 
 
 def plain_names(features: Iterable[str], most: int = 8) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from dropstep.path import Path
-from dropstep.report import findings
+from dropstep.plots import Move, moves
 from dropstep.report.markup import Html, count, join, names, number, tag
 
 MOST_ROWS = 12
@@ -13,8 +16,8 @@ CELL = "padding:.15em .7em;vertical-align:top;text-align:"
 
 
 def path_html(path: Path) -> str:
-    """What was found, the first features with their gains, and the steps behind a fold."""
-    return tag("div", _summary(path), _entries(path), _notes(path), _steps(path), style="max-width:48em")
+    """What was selected, the additions and removals with their gains, and every step behind a fold."""
+    return tag("div", _summary(path), _moves(path), _notes(path), _steps(path), style="max-width:48em")
 
 
 def _summary(path: Path) -> Html:
@@ -27,27 +30,46 @@ def _summary(path: Path) -> Html:
     )
 
 
-def _entries(path: Path) -> Html:
-    entries = findings.entries(path)
-    if not entries:
+def _moves(path: Path) -> Html:
+    """Every addition and removal; past the first few, the others in one row, so that the gains add up to the score."""
+    made = moves(path)
+    if not made:
         return Html("")
-    most = max((entry.gain for entry in entries if entry.gain is not None), default=0.0)
-    rows = [_entry(path, i, entry, most) for i, entry in enumerate(entries[:MOST_ROWS], start=1)]
-    left = entries[MOST_ROWS:]
-    more = tag("p", "then ", names((n for e in left for n in path.names(e.features)), 24), style="margin:.4em 0")
-    return join([_table(("", "feature", "gain on entry", path.criterion), rows), more if left else ""])
+    shown, others = made[:MOST_ROWS], made[MOST_ROWS:]
+    largest = max((move.step.gain for move in made if math.isfinite(move.step.gain)), default=0.0)
+    rows = [_move(path, i, move, largest) for i, move in enumerate(shown, start=1)]
+    if others:
+        rows.append(_others(path, others))
+    return _table(("", "feature", "gain", path.criterion), rows)
 
 
-def _entry(path: Path, order: int, entry: findings.Entry, most: float) -> Html:
-    gain, step = entry.gain, entry.step
-    width = max(0.0, 100 * gain / most) if gain is not None and most > 0 else 0.0
+def _move(path: Path, order: int, move: Move, largest: float) -> Html:
+    step = move.step
+    width = 100 * min(1.0, step.gain / largest) if step.gain > 0 and largest > 0 else 0.0
     bar = tag("div", style=f"height:3px;margin-top:2px;width:{width:.3g}%;background:{BLUE}")
-    shown = ("", "") if gain is None or step is None else (number(gain), number(step.score))
+    who = names(path.names(step.features), struck=path.names(tuple(move.gone)))
+    label = tag("small", " ", move.label, style="opacity:.7") if move.label != "forward" else ""
+    return _row(order, join([who, label, bar]), step.gain, step.score)
+
+
+def _others(path: Path, others: Sequence[Move]) -> Html:
+    """The moves past the first few: what they added and removed, and the sum of their gains."""
+    listed = []
+    for action, word in (("add", "then "), ("remove", "; removed: ")):
+        features = [name for move in others if move.step.action == action for name in path.names(move.step.features)]
+        listed += [word, names(features, 24)] if features else []
+    return _row("", join(listed), sum(move.step.gain for move in others), others[-1].step.score)
+
+
+def _row(order: int | str, who: Html, gain: float, score: float) -> Html:
     return tag(
         "tr",
         tag("td", order, style=CELL + "right;opacity:.7"),
-        tag("td", names(path.names(entry.features)), bar, style=CELL + "left;min-width:12em;overflow-wrap:anywhere"),
-        *(tag("td", cell, style=CELL + "right;font-variant-numeric:tabular-nums") for cell in shown),
+        tag("td", who, style=CELL + "left;min-width:12em;overflow-wrap:anywhere"),
+        *(
+            tag("td", cell, style=CELL + "right;font-variant-numeric:tabular-nums")
+            for cell in (number(gain), number(score, 6))
+        ),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,14 +10,16 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from dropstep.path import Path, Step
-from dropstep.plots import ranked
+from dropstep.plots import Move, moves, ranked
 from dropstep.report import findings, words
 from dropstep.report.markup import Html, count, join, named, names, number, tag
 from dropstep.report.picture import legend, picture
+from dropstep.report.snippet import snippet
 
 PACKAGES = ("dropstep", "numpy", "scipy", "scikit-learn")
 PAST = {"add": "added", "remove": "removed", "drop": "dropped", "recall": "recalled"}
-MOST_NAMES = 500  # past this a list of names serves nobody
+MOST_SHOWN = 8  # names in a row of a table
+MOST_NAMES = 500  # names in a list; a longer one would not be read
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ def found(path: Path) -> Html:
 def tiles(path: Path) -> Html:
     """The four numbers to remember."""
     cost = findings.cost(path)
-    saved = f"{cost.share:.0%} spared by dropping" if cost.saved else "gains computed"
+    saved = f"{cost.share:.0%} saved by dropping" if cost.saved else "gains computed"
     facts = [
         ("Selected", f"{len(path.selected):,}", f"of {count(path.n_features, 'feature')}"),
         (f"Score ({path.criterion})", number(path.score), f"from {number(path.start)}"),
@@ -113,9 +116,13 @@ def _facts(facts: Sequence[tuple[str, object]], kind: str = "facts") -> Html:
 
 def _value(value: Any) -> Html:
     """A fact: a number, a text, a mapping (word by word) or a sequence (one after the other)."""
+    if hasattr(value, "tolist"):  # of NumPy or pandas
+        value = value.tolist()
     if isinstance(value, Mapping):
         return join((join([named(str(key)), ": ", _value(item)]) for key, item in value.items()), "; ")
-    if isinstance(value, (list, tuple, set, frozenset)):
+    if isinstance(value, set | frozenset):
+        value = sorted(value, key=str)
+    if isinstance(value, list | tuple):
         return names(map(str, value), 24)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return join([value])
@@ -123,13 +130,19 @@ def _value(value: Any) -> Html:
 
 
 def selected(path: Path) -> Section:
-    """The selection in order of entry: a bar for each gain."""
-    entries = findings.entries(path)
-    most = max((entry.gain for entry in entries if entry.gain is not None), default=0.0)
-    rows = [_entry(path, order, entry, most) for order, entry in enumerate(entries, start=1)]
+    """Every addition and removal in the order made, with a bar for each gain, and what would enter next."""
+    made = moves(path)
+    largest = max((move.step.gain for move in made if math.isfinite(move.step.gain)), default=0.0)
+    rows = [_move(path, order, move, largest) for order, move in enumerate(made, start=1)]
     head = [("#", "num"), ("Feature", None), ("Gain", "num"), (path.criterion, "num")]
-    caption = f"In order of entry, with the gain on entry (the bar) and the {path.criterion} after it."
-    parts: list[object] = [_table(caption, head, rows, "entries") if rows else tag("p", f"None: {path.stop}.")]
+    caption = (
+        f"Additions and removals in the order made, with the gain (the bar) and the {path.criterion} after each; from "
+        f"{number(path.start, 6)}, the gains add up to the score. A feature struck through was removed."
+    )
+    parts: list[object] = [] if path.selected else [tag("p", f"None: {path.stop}.")]
+    if path.selected and any(move.gone or len(move.step.features) > MOST_SHOWN for move in made):
+        parts.append(tag("p", "Selected: ", names(path.selected_names, MOST_NAMES), "."))
+    parts += [_table(caption, head, rows, "entries")] if rows else []
     following = findings.next_in_line(path)
     if following:
         line = "Next in line, by the gain they would bring now: "
@@ -137,18 +150,19 @@ def selected(path: Path) -> Section:
     return section("selected", "Selected", "Selected features", *parts)
 
 
-def _entry(path: Path, order: int, entry: findings.Entry, most: float) -> Html:
-    gain, step = entry.gain, entry.step
+def _move(path: Path, order: int, move: Move, largest: float) -> Html:
+    step = move.step
     bar: Html | str = ""
-    if gain is not None and step is not None and most > 0:
-        bar = tag("span", class_=f"bar {step.phase}", style=f"width:{max(0.0, gain / most):.2%}")
-    told = tag("span", "in from the start" if gain is None else step.phase if step else "", class_="quiet")
+    if step.gain > 0 and largest > 0:
+        gone = " gone" if len(move.gone) == len(step.features) else ""
+        bar = tag("span", class_=f"bar {step.phase}{gone}", style=f"width:{min(1.0, step.gain / largest):.2%}")
+    who = names(path.names(step.features), MOST_SHOWN, path.names(tuple(move.gone)))
     return tag(
         "tr",
         tag("td", f"{order:,}", class_="num"),
-        tag("th", tag("span", names(path.names(entry.features)), " ", told, class_="who"), bar, scope="row"),
-        tag("td", "" if gain is None else number(gain), class_="num"),
-        tag("td", "" if gain is None or step is None else number(step.score), class_="num"),
+        tag("th", tag("span", who, " ", tag("span", move.label, class_="quiet"), class_="who"), bar, scope="row"),
+        tag("td", number(step.gain), class_="num"),
+        tag("td", number(step.score, 6), class_="num"),
     )
 
 
@@ -162,8 +176,8 @@ def drawn(path: Path) -> Section:
     """The path as a picture: one for wide pages, one for narrow ones."""
     caption = tag(
         "figcaption",
-        "Every addition and removal, with the candidates that were left to look at. The numbers are in the table of ",
-        tag("a", "every step", href="#steps"),
+        "The score after every addition and removal, and the number of candidates in the pool. The numbers are in ",
+        tag("a", "the table of every step", href="#steps"),
         ".",
     )
     pictures = [picture(path, 720, "wide"), picture(path, 350, "narrow")]
@@ -178,13 +192,7 @@ def dropped(path: Path) -> Section:
     if len(found.dropped) > 8:
         listed = tag("p", names(path.names(found.dropped), MOST_NAMES), class_="many")
         parts.append(tag("details", tag("summary", f"The {count(len(found.dropped), 'dropped feature')}"), listed))
-    removed = [step for step in path.steps if step.action == "remove"]
-    if removed:
-        head = [("Removed", None), ("Gain", "num"), (path.criterion, "num")]
-        rows = [_removed(path, step) for step in removed]
-        caption = f"Features that were removed: what that gained (below zero: lost), and the {path.criterion} after it."
-        parts.append(_table(caption, head, rows, "removed"))
-    return section("dropped", "Dropped", "What was dropped, and what came back", *parts)
+    return section("dropped", "Dropped", "Dropped, recalled and removed features", *parts)
 
 
 def _turns(path: Path, found: findings.Turns) -> Iterator[Html]:
@@ -192,34 +200,28 @@ def _turns(path: Path, found: findings.Turns) -> Iterator[Html]:
         few = names(path.names(found.dropped)) if len(found.dropped) <= 8 else ""
         listed = join([": ", few]) if few else ""
         were = "was" if len(found.dropped) == 1 else "were"
-        yield join(
-            [count(len(found.dropped), "feature"), f" {were} dropped on the way, hopeless at the time", listed, "."]
-        )
+        lead = f"{count(len(found.dropped), 'feature')} {were} dropped from the pool in a forward phase"
+        yield join([lead, listed, "."])
     if found.recalled:
-        every = "All of them" if len(found.recalled) == len(found.dropped) else count(len(found.recalled), "feature")
-        yield join([f"{every} had a second chance; ", _second_chance(path, found)])
+        whole = len(found.recalled) == len(found.dropped) > 1
+        every = "All of them" if whole else count(len(found.recalled), "feature")
+        were = "was" if len(found.recalled) == 1 else "were"
+        yield join([f"{every} {were} recalled; ", _recalled(path, found)])
     elif found.dropped:
-        yield join(["None of them was looked at again."])
+        yield join(["None of them was recalled."])
     if found.removed:
-        yield join([f"{count(len(found.removed), 'feature')} left the selection again."])
+        were = "was" if len(found.removed) == 1 else "were"
+        removed = names(path.names(found.removed))
+        yield join([f"{count(len(found.removed), 'feature')} {were} removed from the selection: ", removed, "."])
     if found.returned:
-        yield join(["Of those, ", names(path.names(found.returned)), " came back."])
+        yield join(["Of those, ", names(path.names(found.returned)), " entered again."])
 
 
-def _second_chance(path: Path, found: findings.Turns) -> Html:
+def _recalled(path: Path, found: findings.Turns) -> Html:
     n = len(found.entered)
     if not n:
         return join(["none of them entered."])
-    return join([f"{n:,} entered after all: ", names(path.names(found.entered), 12), "."])
-
-
-def _removed(path: Path, step: Step) -> Html:
-    return tag(
-        "tr",
-        tag("th", names(path.names(step.features)), " ", tag("span", step.phase, class_="quiet"), scope="row"),
-        tag("td", number(step.gain), class_="num"),
-        tag("td", number(step.score), class_="num"),
-    )
+    return join([f"{n:,} entered after that: ", names(path.names(found.entered), 12), "."])
 
 
 def equivalents(path: Path) -> Section:
@@ -278,9 +280,9 @@ def spent(path: Path) -> Section:
         return section("cost", "Cost", "The cost", tag("p", f"{sentence} No candidate was skipped by dropping."))
     whole = f"Scanning every candidate at every addition would have taken {cost.whole:,}"
     bar = tag("div", tag("span", style=f"width:{1 - cost.share:.2%}"), class_="whole", aria_hidden="true")
-    key = tag("p", f"{cost.made:,} made, {cost.saved:,} spared", class_="quiet")
+    key = tag("p", f"{cost.made:,} computed, {cost.saved:,} saved", class_="quiet")
     return section(
-        "cost", "Cost", "The cost", tag("p", f"{sentence} {whole}: dropping spared {cost.share:.0%}."), bar, key
+        "cost", "Cost", "The cost", tag("p", f"{sentence} {whole}: dropping saved {cost.share:.0%}."), bar, key
     )
 
 
@@ -289,9 +291,9 @@ def notes(path: Path, data: Mapping[str, Any]) -> Section:
     items = [*path.notes, *_sentences(data.get("notes"))]
     listed = tag("ul", *(tag("li", item) for item in items), class_="notes") if items else tag("p", "No warnings.")
     always = (
-        "The score and the gains were measured on the very rows that chose the features, so they promise more than new "
-        "rows will keep. Judge a selection on rows that the search has not seen. A feature that was left out may still "
-        "matter: another may have told the same."
+        "The score and the gains are computed on the data used for selection and are optimistically biased; validate "
+        "the selection on held-out data. A feature that is not selected may still matter: another feature may carry "
+        "the same information."
     )
     return section("notes", "Notes", "Warnings and notes", listed, tag("p", always))
 
@@ -303,19 +305,19 @@ def _sentences(notes: object) -> list[str]:
 
 
 def reproduce(path: Path, command: str | None) -> Section:
-    given = getattr(path, "asked", None)
-    lead, call = ("Run", command) if command else ("In Python, with the same X and y", _call(path, given))
-    parts: list[object] = [tag("p", f"{lead}:"), tag("pre", tag("code", call), tabindex="0")]
-    if command is None and given is None:
-        parts.append(tag("p", "Add the thresholds and other words that were given; the path does not hold them."))
+    lead, code = ("Run", command) if command else (_given(path), snippet(path))
+    parts: list[object] = [tag("p", f"{lead}:"), tag("pre", tag("code", code), tabindex="0")]
+    if command is None and path.asked is None:
+        parts.append(tag("p", "Parameters other than these were not recorded; add those that were passed."))
     versions = [("Python", platform.python_version()), *((name, _version(name)) for name in PACKAGES)]
     return section("reproduce", "Reproduce", "How to reproduce it", *parts, _facts(versions, "facts versions"))
 
 
-def _call(path: Path, given: Mapping[str, Any] | None) -> str:
-    known = {"strategy": path.strategy, "model": path.model, "criterion": path.criterion}
-    words = [f"{key}={value!r}" for key, value in (known if given is None else given).items()]
-    return f"from dropstep import select\n\npath = select({', '.join(['X', 'y', *words])})"
+def _given(path: Path) -> str:
+    """The variables that the snippet expects."""
+    if path.from_moments:
+        return "In Python, with the same X and y (and sample_weight in Moments.of, if rows were weighted)"
+    return "In Python, with the same X, y and sample_weight" if path.weighted else "In Python, with the same X and y"
 
 
 def _version(package: str) -> str:
@@ -342,7 +344,7 @@ def _step(path: Path, i: int, step: Step) -> Html:
         tag("td", f"{i:,}", class_="num"),
         tag("th", who, names(path.names(step.features), 5), scope="row"),
         tag("td", number(step.gain) if moved else "", class_="num"),
-        tag("td", number(step.score), class_="num"),
+        tag("td", number(step.score, 6), class_="num"),
         tag("td", f"{step.pool:,}", class_="num"),
         class_=None if moved else "pooled",
     )

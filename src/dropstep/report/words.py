@@ -1,12 +1,12 @@
-"""What the words of a search mean, for a reader who did not choose them."""
+"""What the parameters of a search mean."""
 
 from __future__ import annotations
 
 STRATEGIES = {
-    "dropping": "forward while dropping hopeless candidates, forward once more over everything, then backward once",
+    "dropping": "forward with early dropping, forward once more with the dropped candidates recalled, then backward",
     "forward": "add the feature that gains most, while one may enter",
     "backward": "start from every feature, and remove the one that loses least, while one may leave",
-    "stepwise": "after every addition, remove what the addition made useless",
+    "stepwise": "after every addition, remove the features that it made redundant",
     "forward_backward": "forward to the end, then backward to the end",
     "fbed": "forward with early dropping, in rounds, then backward",
     "floating": "after every addition, remove while that beats the best selection seen of the smaller size",
@@ -34,6 +34,6 @@ CRITERIA = {
 }
 
 WAYS = {
-    "moments": "one pass over the rows, then the search touched moments only",
-    "columns": "from the columns themselves, as the search needed them",
+    "moments": "Gram matrix precomputed in one pass over the rows",
+    "columns": "rows of the Gram matrix computed on demand",
 }
