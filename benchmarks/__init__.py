@@ -1,1 +1,1 @@
-"""Workloads and rivals: what a selection costs, here and elsewhere, measured side by side (make bench)."""
+"""Benchmarks: time and memory of a selection with dropstep and with other tools (make bench)."""

@@ -1,4 +1,4 @@
-"""The bars: what the library promises of its speed, each measured and met or not met."""
+"""The bars: performance targets of the library, each measured and met or not met."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import numpy as np
 
 from benchmarks import data
 from benchmarks.found import Found
-from benchmarks.from_rows import AnewFromRows, NegativeEBIC, NegativeRSS, trace_by_solves
+from benchmarks.from_rows import NegativeEBIC, NegativeRSS, Recomputed, trace_by_solves
 from benchmarks.growth import GROWTHS, OURS, grown
 from benchmarks.measure import interleaved, traced_peak, yardsticks
 from benchmarks.rivals import RIVALS, dropstep, dropstep_select, fastcan, paper_way
 from benchmarks.simulated import Simulated
 from benchmarks.trial import stored, trial
-from benchmarks.workloads import asked, coded
+from benchmarks.workloads import coded, exactly
 from dropstep import select
 from dropstep.paper.from_scratch import trace_criterion
 
@@ -28,12 +28,12 @@ WIDE = Simulated(500, 20_000, 20)
 SMALL = Simulated(80, 80, 4)
 STRATEGIES = ("dropping", "forward", "stepwise")
 LINE = tuple(rival for rival in RIVALS if rival.name == OURS)
-LINEAR = 1.1  # a slope up to this, on log-log axes, is linear growth and noise
+LINEAR = 1.1  # largest slope on log-log axes that counts as linear growth, allowing for noise
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One promise: a number that may not pass a limit."""
+    """One target: a measured number and its limit."""
 
     what: str
     measured: float
@@ -66,12 +66,12 @@ def tall(repeats: int) -> Bars:
 
 
 def square(repeats: int) -> Bars:
-    """Square: dropping within 7 passes, forward and stepwise within 12, the set of the from-scratch reference."""
+    """Square: dropping within 7 passes, forward and stepwise within 12, the same set as the reference."""
     yield from _passes("square", SQUARE, {"dropping": 7, "forward": 12, "stepwise": 12}, max(repeats, 15))
 
 
 def wide(repeats: int) -> Bars:
-    """Wide: dropping within 10 passes, forward and stepwise within 16, dropping the faster."""
+    """Wide: dropping within 10 passes, forward and stepwise within 16, dropping faster than stepwise."""
     yield from _passes("wide", WIDE, {"dropping": 10, "forward": 16, "stepwise": 16}, max(repeats, 25))
 
 
@@ -80,7 +80,7 @@ def _passes(name: str, workload: Simulated, limits: dict[str, float], repeats: i
     calls: dict[str, Callable[[], Any]] = {}
     for strategy in limits:
         calls[f"Selector('{strategy}')"] = partial(dropstep, X, y, 0, strategy=strategy)
-        calls[f"'{strategy}', k asked"] = partial(dropstep, X, y, 0, strategy=strategy, **asked(workload.k))
+        calls[f"'{strategy}', fixed k"] = partial(dropstep, X, y, 0, strategy=strategy, **exactly(workload.k))
     times = interleaved(calls | yardsticks(X), repeats, burst={"one pass": 3})
     one_pass = times["one pass"].best
     for call in calls:
@@ -95,17 +95,15 @@ def _passes(name: str, workload: Simulated, limits: dict[str, float], repeats: i
 
 
 def _sets(name: str, X: Any, y: Any, workload: Simulated, found: dict[str, tuple[int, ...]]) -> Bars:
-    """Whether our sets are those of the from-scratch reference.
+    """Whether the selected sets equal those of the reference implementation.
 
-    Dropping is not asked for k features here: its drops are a test then, which the reference does not know.
+    Dropping with a fixed k is not compared: it then drops by a test, which the reference does not implement.
     """
-    anew = {s: set(AnewFromRows.of(X, y, NegativeEBIC).run(s)) for s in STRATEGIES}
-    differ = [s for s in STRATEGIES if set(found[f"Selector('{s}')"]) != anew[s]]
-    asked = set(AnewFromRows.of(X, y, NegativeRSS, workload.k).run("forward"))
-    differ += [f"{s}, k asked" for s in ("forward", "stepwise") if set(found[f"'{s}', k asked"]) != asked]
-    yield Bar(
-        f"{name}: sets unlike those of the from-scratch reference", len(differ), 0, "of 5", note="; ".join(differ)
-    )
+    expected = {s: set(Recomputed.of(X, y, NegativeEBIC).run(s)) for s in STRATEGIES}
+    differ = [s for s in STRATEGIES if set(found[f"Selector('{s}')"]) != expected[s]]
+    fixed = set(Recomputed.of(X, y, NegativeRSS, workload.k).run("forward"))
+    differ += [f"{s}, fixed k" for s in ("forward", "stepwise") if set(found[f"'{s}', fixed k"]) != fixed]
+    yield Bar(f"{name}: sets that differ from the reference", len(differ), 0, "of 5", note="; ".join(differ))
 
 
 def digits(repeats: int) -> Bars:
@@ -115,10 +113,10 @@ def digits(repeats: int) -> Bars:
     one_hot = coded(y, "classes")
     calls: dict[str, Callable[[], Found]] = {
         "ours": lambda: dropstep(X, y, 49, criterion="trace", enter=0.05, leave=0.05),
-        "the rows for each candidate": lambda: paper_way(X, y, 49, trace_criterion, 0.05, 0.05),
-        "a solve for each candidate": lambda: paper_way(X, y, 49, trace_by_solves, 0.05, 0.05),
+        "from the data per candidate": lambda: paper_way(X, y, 49, trace_criterion, 0.05, 0.05),
+        "a solve per candidate": lambda: paper_way(X, y, 49, trace_by_solves, 0.05, 0.05),
     }
-    limits = {"the rows for each candidate": 500, "a solve for each candidate": 10}
+    limits = {"from the data per candidate": 500, "a solve per candidate": 10}
     if importlib.util.find_spec("fastcan"):
         calls["fastcan on one-hot classes"] = lambda: fastcan(X, one_hot, 49)
         limits["fastcan on one-hot classes"] = 5
@@ -130,14 +128,14 @@ def digits(repeats: int) -> Bars:
 
 
 def small(repeats: int) -> Bars:
-    """Small: Selector no slower than FastCan, select at most half of it."""
+    """Small: Selector no slower than FastCan, select at most half as long."""
     X, y = SMALL()
     calls = {
         "Selector(max_features=4).fit": lambda: dropstep(X, y, 0, max_features=SMALL.k),
         "select(max_features=4)": lambda: dropstep_select(X, y, 0, max_features=SMALL.k),
         "fastcan": lambda: fastcan(X, y, SMALL.k),
     }
-    times = interleaved(calls, max(repeats, 50), settle=4.0)
+    times = interleaved(calls, max(repeats, 50), short_budget=4.0)
     peer = times.pop("fastcan")
     for limit, (name, timing) in zip((1.0, 0.5), times.items(), strict=True):
         note = f"{_ms(timing.best)}, fastcan {_ms(peer.best)}, {_shared(timing.result, peer.result)}"
@@ -148,11 +146,11 @@ PAPER = (("biodeg", 0.05), ("ionosphere", 0.05), ("optdigits", 0.05), ("satellit
 
 
 def counts(repeats: int) -> Bars:
-    """Dropping evaluates no more candidates than forward_backward on every one of the paper's datasets."""
+    """Dropping evaluates no more candidates than forward_backward on each of the paper's datasets."""
     for name, beta in PAPER:
         X, y = data.read(name)
         halves = {"": slice(None)}
-        if name == "parkinson":  # the paper takes half of it, it does not say which
+        if name == "parkinson":  # the paper uses half of the rows, without saying which
             halves[", a half"] = np.random.default_rng(0).permutation(len(y))[: len(y) // 2]
         for part, rows in halves.items():
             Z = data.standardised(X[rows])
@@ -176,7 +174,7 @@ def memory(repeats: int) -> Bars:
                     traced = traced_peak(partial(dropstep, X, y, 0, strategy=strategy)) / X.nbytes
                     process = trial(partial(dropstep, strategy=strategy), paths, workload.k, timeout=300)
                     resident = (process.extra or 0) / X.nbytes
-                    note = process.failed or f"NumPy allocated {traced:.1%}, the process grew by {resident:.1%}"
+                    note = process.failed or f"allocated by NumPy {traced:.1%}, growth of the process {resident:.1%}"
                     most = 100 * max(traced, resident)
                     yield Bar(f"memory: {name}, order {order}, {strategy}", most, 15, "% of X", note=note)
 
@@ -203,7 +201,7 @@ def single(repeats: int) -> Bars:
     for strategy in STRATEGIES:
         double, float32 = (times[strategy, dtype] for dtype in ("float64", "float32"))
         same = set(double.result.selected) == set(float32.result.selected)
-        note = f"{_ms(float32.best)}, {'the same set' if same else 'ANOTHER SET'}"
+        note = f"{_ms(float32.best)}, {'the same set' if same else 'A DIFFERENT SET'}"
         ratio = double.best / float32.best if same else 0.0
         yield Bar(f"float32: {strategy} on square", ratio, 1.5, "times", True, note)
 
@@ -214,7 +212,7 @@ BARS: dict[str, Callable[[int], Bars]] = {
 
 
 def show(only: list[str], repeats: int) -> list[Bar]:
-    """Measure the bars and print each as soon as it is known."""
+    """Measure the bars, and print each as soon as it is available."""
     bars = []
     for name, measure in BARS.items():
         if only and name not in only:
@@ -225,7 +223,7 @@ def show(only: list[str], repeats: int) -> list[Bar]:
                 print(f"  {bar}", flush=True)
                 bars.append(bar)
         except (FileNotFoundError, ModuleNotFoundError) as error:
-            print(f"  left out: {error}")
+            print(f"  skipped: {error}")
     missed = [bar.what for bar in bars if not bar.met]
     print(f"\n{len(bars) - len(missed)} of {len(bars)} met" + ("; not met:" if missed else ""))
     for what in missed:
@@ -238,7 +236,7 @@ def _ms(seconds: float) -> str:
 
 
 def _shared(ours: Found, theirs: Found) -> str:
-    """How two sets agree, in words."""
+    """How many features two sets have in common."""
     both = len(set(ours.selected) & set(theirs.selected))
     same = both == len(ours.selected) == len(theirs.selected)
     return f"the same {both} features" if same else f"{both} of {len(ours.selected)} features shared"

@@ -1,6 +1,4 @@
-"""The public datasets, read by the readers of the tests; the folder is DROPSTEP_DATA, else shared/data next to the
-repository.
-"""
+"""The public datasets, read from DROPSTEP_DATA, or from shared/data next to the repository."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @cache
 def readers() -> ModuleType:
-    """tests/datasets.py, which no package holds."""
+    """The module tests/datasets.py, which is not part of a package."""
     spec = importlib.util.spec_from_file_location("datasets", ROOT / "tests" / "datasets.py")
     assert spec is not None
     assert spec.loader is not None
@@ -29,16 +27,16 @@ def readers() -> ModuleType:
 
 
 def folder() -> Path:
-    """Where the public datasets are; FileNotFoundError where they are not."""
+    """The folder of the public datasets; FileNotFoundError if it does not exist."""
     found = Path(os.environ.get("DROPSTEP_DATA") or ROOT.parent / "shared" / "data")
     if not found.is_dir():
-        raise FileNotFoundError("the public datasets are not there; set DROPSTEP_DATA to their folder")
+        raise FileNotFoundError("the public datasets were not found; set DROPSTEP_DATA to their folder")
     return found
 
 
-def read(name: str, **words: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+def read(name: str, **params: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """X and y of a public dataset."""
-    X, y, *_ = getattr(readers(), name)(folder(), **words)
+    X, y, *_ = getattr(readers(), name)(folder(), **params)
     return X, y
 
 

@@ -1,4 +1,4 @@
-"""Found: what a rival hands back."""
+"""Found: the result of one tool."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Found:
-    """The selected features, how many gains were computed (if it says so), its own seconds (if it took them itself)."""
+    """Selected features, number of evaluations (None if not reported), seconds (if the tool measures its own time)."""
 
     selected: tuple[int, ...]
     n_evaluations: int | None = None

@@ -1,5 +1,5 @@
-"""The textbook's ways to search, to be timed beside the incremental one: a fit for each candidate, everything anew from
-the rows at each step, and a solve for each candidate from ready scatter matrices.
+"""Textbook implementations to compare the incremental one with: a fit per candidate, everything recomputed from the
+data at every step, and a solve per candidate from precomputed scatter matrices.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class NegativeRSS:
-    """Minus the residual sum of squares: more is better, size costs nothing."""
+    """Minus the residual sum of squares: greater is better, without a penalty."""
 
     n: int
     p: int
@@ -30,7 +30,7 @@ class NegativeRSS:
 
 @dataclass(frozen=True)
 class NegativeEBIC:
-    """Minus EBIC with gamma = 1, without what is the same for all sets."""
+    """Minus EBIC with gamma = 1, up to a constant."""
 
     n: int
     p: int
@@ -44,7 +44,7 @@ Fit = NegativeRSS | NegativeEBIC
 
 
 def fit_criterion(X: NDArray[Any], y: Floats, fit: Fit) -> Score:
-    """The criterion of a least squares fit with intercept, from the rows."""
+    """The criterion of a least-squares fit with intercept, from the data."""
 
     def score(features: list[int]) -> float:
         design = np.column_stack([np.ones(len(y)), X[:, features]])
@@ -56,7 +56,7 @@ def fit_criterion(X: NDArray[Any], y: Floats, fit: Fit) -> Score:
 
 @dataclass
 class Limited(FromScratch):
-    """The paper's procedures, and forward alone, with at most so many features."""
+    """The procedures of the paper, and forward selection of at most `most` features."""
 
     most: int | None = None
 
@@ -73,12 +73,12 @@ class Limited(FromScratch):
 
 
 @dataclass
-class AnewFromRows(Limited):
-    """The same for a regression of any width: at each step every candidate is projected off the selected features anew,
-    from the rows, with nothing kept from the step before.
+class Recomputed(Limited):
+    """The same for regression with many features: every step projects all candidates from the data, and keeps nothing
+    from the previous step.
 
-    The gain of each candidate is exact: with Q an orthonormal basis of the centred selected features and r the residual
-    of y, adding j takes (x_j' r)^2 / (|x_j|^2 - |Q' x_j|^2) off the residual sum of squares.
+    Gains are exact: with Q an orthonormal basis of the centred selected features and r the residual of y, adding j
+    reduces the residual sum of squares by (x_j' r)^2 / (|x_j|^2 - |Q' x_j|^2).
     """
 
     X: NDArray[Any] = field(default_factory=lambda: np.empty((0, 0)), repr=False)
@@ -86,7 +86,7 @@ class AnewFromRows(Limited):
     fit: Fit = NegativeRSS(0, 0)
 
     @classmethod
-    def of(cls, X: NDArray[Any], y: Floats, fit: type[Fit], most: int | None = None) -> AnewFromRows:
+    def of(cls, X: NDArray[Any], y: Floats, fit: type[Fit], most: int | None = None) -> Recomputed:
         measured = fit(*X.shape)
         return cls(fit_criterion(X, y, measured), X.shape[1], 0.0, 0.0, most=most, X=X, y=y, fit=measured)
 
@@ -103,15 +103,15 @@ class AnewFromRows(Limited):
         return {int(j) for j in pool[gains <= self.beta]}
 
     def gains(self) -> Floats:
-        """The gain of every feature; -inf for those in the span of the selected."""
+        """The gain of every feature; -inf for those in the span of the selected ones."""
         size = len(self.selected)
         mean, scatter = self._means_and_scatter
         Q = np.linalg.qr(self.X[:, self.selected] - mean[self.selected])[0]
         residual = self.y - self.y.mean()
         residual = residual - Q @ (Q.T @ residual)
-        left = scatter - (np.square(self.X.T @ Q).sum(axis=1) if size else 0.0)
-        independent = left > 1e-10 * scatter
-        taken = np.where(independent, np.square(self.X.T @ residual) / np.where(independent, left, 1.0), 0.0)
+        residual_ss = scatter - (np.square(self.X.T @ Q).sum(axis=1) if size else 0.0)
+        independent = residual_ss > 1e-10 * scatter
+        taken = np.where(independent, np.square(self.X.T @ residual) / np.where(independent, residual_ss, 1.0), 0.0)
         rss = residual @ residual
         after = np.maximum(rss - taken, np.finfo(float).tiny)
         return np.where(independent, self.fit.of(after, size + 1) - self.fit.of(rss, size), -np.inf)
@@ -123,7 +123,7 @@ class AnewFromRows(Limited):
 
 
 def trace_by_solves(X: Floats, y: NDArray[Any]) -> Score:
-    """trace(inv(Sw) Sb) of the features by one solve, from scatter matrices that are made once from the rows."""
+    """trace(inv(Sw) Sb) of the features by one solve, from scatter matrices computed once from the data."""
     labels, which = np.unique(y, return_inverse=True)
     centred = X - X.mean(axis=0)
     centres = np.array([centred[which == c].mean(axis=0) for c in range(len(labels))])

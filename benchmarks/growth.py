@@ -1,4 +1,4 @@
-"""How time grows with the rows, with the features and with the number selected: a decade each, and the slope."""
+"""Growth of time with the rows, the features and the number selected: a decade each, and the slope."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class Growth:
 
 @dataclass(frozen=True)
 class Grown:
-    """Best seconds of everyone at every size."""
+    """Best time of every tool at every size."""
 
     growth: Growth
     seconds: dict[str, list[float]]
 
     def slope(self, name: str) -> float:
-        """Of log time on log size, by least squares."""
+        """Slope of log time on log size, by least squares."""
         return float(np.polyfit(np.log(self.growth.sizes), np.log(self.seconds[name]), 1)[0])
 
     def sentence(self) -> str:
@@ -60,22 +60,24 @@ def _decade(first: int) -> list[int]:
     return [round(first * 10 ** (i / 4)) for i in range(5)]
 
 
-# Sizes that no cache holds, so that the slope is not that of falling out of a cache.
+# Sizes that exceed every cache, so that the slope does not reflect cache misses.
 GROWTHS = (
     Growth("rows of a tall table", "n", tuple(Simulated(n, 200, 20) for n in _decade(40_000))),
     Growth("rows of a wide table", "n", tuple(Simulated(n, 20_000, 10) for n in _decade(500))),
     Growth("features of a wide table", "p", tuple(Simulated(1_000, p, 10) for p in _decade(10_000))),
-    Growth("features asked", "k", tuple(Simulated(2_000, 10_000, k) for k in _decade(5)), linear=False),
+    Growth("features selected", "k", tuple(Simulated(2_000, 10_000, k) for k in _decade(5)), linear=False),
 )
 QUICK_GROWTHS = (
     Growth("rows of a tall table", "n", tuple(Simulated(n, 50, 10) for n in _decade(4_000))),
     Growth("features of a wide table", "p", tuple(Simulated(200, p, 10) for p in _decade(1_000))),
-    Growth("features asked", "k", tuple(Simulated(500, 2_000, k) for k in _decade(5)), linear=False),
+    Growth("features selected", "k", tuple(Simulated(500, 2_000, k) for k in _decade(5)), linear=False),
 )
 
 
-def grown(growth: Growth, repeats: int, rivals: Sequence[Rival], budget: float = 10.0, settle: float = 1.0) -> Grown:
-    """Time the sizes of a growth one after the other: dropping, one pass, and the rivals."""
+def grown(
+    growth: Growth, repeats: int, rivals: Sequence[Rival], budget: float = 10.0, short_budget: float = 1.0
+) -> Grown:
+    """Time every size in turn: dropping, one pass, and the other tools."""
     seconds: dict[str, list[float]] = {}
     for make in growth.workloads:
         X, y = make()
@@ -84,6 +86,6 @@ def grown(growth: Growth, repeats: int, rivals: Sequence[Rival], budget: float =
         calls: dict[str, Callable[[], Any]] = {
             rival.name: partial(rival.call(workload), X, y, make.k) for rival in rivals if not rival.unable(task)
         }
-        for name, timing in interleaved(calls | yardsticks(X), repeats, budget, {"one pass": 3}, settle).items():
+        for name, timing in interleaved(calls | yardsticks(X), repeats, budget, {"one pass": 3}, short_budget).items():
             seconds.setdefault(name, []).append(timing.best)
     return Grown(growth, seconds)

@@ -1,7 +1,7 @@
 """How long `import dropstep` takes, against `import sklearn.feature_selection`: python benchmarks/import_time.py
 
-Each import runs in a process of its own, in turns, and the best of several counts; the time of an empty process is
-taken off. Less than twice is the aim.
+Each import runs in a separate process, in alternating rounds, and the best of several runs counts; the time of an empty
+process is subtracted. The target is less than twice.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PROGRAMS = {
 
 
 def seconds(program: str) -> float:
-    """The time of one process that runs a program."""
+    """Seconds of a process that runs a program."""
     start = time.perf_counter()
     subprocess.run([sys.executable, "-c", program], check=True)
     return time.perf_counter() - start
@@ -27,14 +27,14 @@ def seconds(program: str) -> float:
 
 def main() -> None:
     best = dict.fromkeys(PROGRAMS, float("inf"))
-    for _ in range(REPEATS + 1):  # the first round fills the cache of the disk
+    for _ in range(REPEATS + 1):  # the first round fills the disk cache
         for name, program in PROGRAMS.items():
             best[name] = min(best[name], seconds(program))
     empty = best.pop("nothing")
     for name, least in best.items():
         print(f"import {name:<26} {least - empty:6.3f} s")
     ratio = (best["dropstep"] - empty) / (best["sklearn.feature_selection"] - empty)
-    print(f"ratio {ratio:.2f} (best of {REPEATS + 1}; less than 2 is the aim)")
+    print(f"ratio {ratio:.2f} (best of {REPEATS + 1}; target: less than 2)")
 
 
 if __name__ == "__main__":

@@ -1,16 +1,18 @@
 # Forward selection by leaps::regsubsets: Rscript leaps.R X.bin y.bin n p k repeats
-# X.bin holds doubles, column after column. Prints the seconds of each run, then the selected columns from 1.
+# X.bin holds doubles in column-major order. After one untimed call, prints the seconds of each timed call (`repeats`;
+# more of a short one, up to a second), then the selected columns, counted from 1.
 args <- commandArgs(trailingOnly = TRUE)
 size <- as.integer(args[3:6])
 X <- matrix(readBin(args[1], "double", size[1] * size[2]), size[1], size[2])
 colnames(X) <- seq_len(size[2])  # regsubsets may change their order
 y <- readBin(args[2], "double", size[1])
+search <- function() leaps::regsubsets(X, y, nvmax = size[3], method = "forward", really.big = TRUE)
+fit <- search()
 seconds <- numeric(0)
-for (run in seq_len(size[4])) {
+while (length(seconds) < size[4] || (min(seconds) < 0.02 && sum(seconds) < 1 && length(seconds) < 1000)) {
   start <- as.numeric(Sys.time())
-  fit <- leaps::regsubsets(X, y, nvmax = size[3], method = "forward", really.big = TRUE)
+  fit <- search()
   seconds <- c(seconds, as.numeric(Sys.time()) - start)
-  if (sum(seconds) > 20) break
 }
 sets <- summary(fit)$which
 chosen <- sets[nrow(sets), -1]

@@ -1,4 +1,4 @@
-"""leaps, the forward selection of R, through Rscript; its seconds are those of regsubsets alone, taken in R."""
+"""Forward selection by the R package leaps, through Rscript; only the call of regsubsets is timed, inside R."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCRIPT = Path(__file__).with_name("leaps.R")
 
 @cache
 def missing() -> str:
-    """Why leaps is not available here; empty if it is."""
+    """Why leaps is unavailable; empty if it is available."""
     if shutil.which("Rscript") is None:
         return "R is not installed"
     done = subprocess.run(["Rscript", "-e", "library(leaps)"], capture_output=True, check=False)
@@ -28,15 +28,15 @@ def missing() -> str:
 
 @cache
 def version() -> str:
-    """leaps and R by version, or why they are missing."""
+    """Versions of leaps and R, or why they are missing."""
     if missing():
         return missing()
     said = 'cat(as.character(packageVersion("leaps")), "of R", as.character(getRversion()))'
     return subprocess.run(["Rscript", "-e", said], capture_output=True, text=True, check=True).stdout
 
 
-def forward(X: NDArray[Any], y: NDArray[Any], k: int, repeats: int = 3, timeout: float = 300.0) -> Found:
-    """The best k features by regsubsets(method = "forward")."""
+def forward(X: NDArray[Any], y: NDArray[Any], k: int, repeats: int = 1, timeout: float = 300.0) -> Found:
+    """The best k features by regsubsets(method = "forward"), timed at least `repeats` times after one untimed call."""
     with tempfile.TemporaryDirectory(prefix="benchmarks-") as folder:
         paths = Path(folder, "X.bin"), Path(folder, "y.bin")
         np.ascontiguousarray(X.T, dtype=np.float64).tofile(paths[0])

@@ -1,4 +1,4 @@
-"""What the numbers were measured on: versions, cores and the BLAS library; no name of a machine, no path."""
+"""Versions, cores and BLAS libraries of a run; no host name, no path."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PACKAGES = ("dropstep", "numpy", "scipy", "scikit-learn", "fastcan", "abess", "m
 
 
 def versions() -> dict[str, str]:
-    """Of Python, the library and everyone it is measured against."""
+    """Versions of Python, dropstep and the other tools."""
     return (
         {"python": platform.python_version()} | {name: _version(name) for name in PACKAGES} | {"leaps": leaps.version()}
     )
@@ -46,7 +46,7 @@ def _processor() -> str:
 
 
 def blas() -> list[str]:
-    """The BLAS libraries that are loaded, each in a phrase."""
+    """The BLAS libraries in use, with version and number of threads."""
     try:
         from threadpoolctl import threadpool_info
     except ImportError:
@@ -61,12 +61,12 @@ def blas() -> list[str]:
 
 
 def load() -> float | None:
-    """Processes that want to run, on average over the last minute."""
+    """Load average over the last minute."""
     return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
 
 
 def heading() -> str:
-    """The machine in a few lines, for the reader of the tables."""
+    """Versions and machine, for the terminal."""
     facts, known = machine(), versions()
     lines = [
         ", ".join(f"{name} {number}" for name, number in known.items()),
@@ -74,6 +74,6 @@ def heading() -> str:
     ]
     if facts["load"] is not None and facts["load"] > 0.5 * (facts["cores"] or 1):
         lines.append(
-            f"load {facts['load']} on {facts['cores']} cores: other work shares this machine and blurs the times"
+            f"load {facts['load']} on {facts['cores']} cores: other processes share this machine; times are unreliable"
         )
     return "\n".join(lines)

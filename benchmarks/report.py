@@ -1,4 +1,4 @@
-"""Tables for the terminal and JSON for everything else."""
+"""Tables for the terminal, and JSON with everything that was measured."""
 
 from __future__ import annotations
 
@@ -14,41 +14,44 @@ from benchmarks.machine import machine, versions
 from benchmarks.runner import Outcome, Row
 
 MEGA = 1e6
+OURS = {"dropping": "dropstep dropping", "forward": "dropstep forward"}  # the rows that the others are divided by
 
 
 def table(outcome: Outcome) -> str:
-    """One workload: a line for each rival."""
+    """One workload: a line per tool."""
     score = "R2" if outcome.workload.kind == "regression" else "trace"
-    head = ["", "time", "x ours", "passes", "products", "evaluations", "memory", "of X", "features", "shared", score]
+    head = ["", "time", "runs", *(f"/ {name}" for name in OURS), "passes", "products", "evaluations"]
+    head += ["memory", "of X", "features", "shared", score]
     ran = [_cells(row, outcome) for row in outcome.rows if row.seconds is not None]
     if outcome.one_product is None:
-        head, ran = _without(4, head, ran)
+        head, ran = _without(head.index("products"), head, ran)
     lines = [head, *ran]
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
     aligned = ["  ".join(_aligned(line, widths)).rstrip() for line in lines]
-    silent = [f"{row.rival}: {row.why}" for row in outcome.rows if row.seconds is None]
-    return "\n".join([_title(outcome), aligned[0], "-" * len(aligned[0]), *aligned[1:], *silent])
+    absent = [f"{row.rival}: {row.why}" for row in outcome.rows if row.seconds is None]
+    return "\n".join([_title(outcome), aligned[0], "-" * len(aligned[0]), *aligned[1:], *absent])
 
 
 def _title(outcome: Outcome) -> str:
     w = outcome.workload
     stored = "" if (outcome.dtype, outcome.order) == ("float64", "C") else f", {outcome.dtype}, order {outcome.order}"
     product = "" if outcome.one_product is None else f", one product {seconds(outcome.one_product)}"
-    asked = f"{w.k} features asked"
     return (
-        f"{w.name}: {w.about}; n = {outcome.n:,}, p = {outcome.p:,}{stored}, {outcome.nbytes / MEGA:,.3g} MB; {asked}; "
-        f"one pass {seconds(outcome.one_pass)}{product}"
+        f"{w.name}: {w.about}; n = {outcome.n:,}, p = {outcome.p:,}{stored}, {outcome.nbytes / MEGA:,.3g} MB; "
+        f"{w.k} features requested; one pass {seconds(outcome.one_pass)}{product}"
     )
 
 
 def _cells(row: Row, outcome: Outcome) -> list[str]:
     assert row.seconds is not None
-    ours = outcome.ours.seconds
+    times = {one.rival: one.seconds for one in outcome.rows}
+    ours = [times.get(name) for name in OURS.values()]
     extra = row.extra
     return [
         row.rival,
         seconds(row.seconds),
-        number(row.seconds / ours) if ours else "",
+        str(row.runs),
+        *(number(row.seconds / time) if time else "" for time in ours),
         number(row.seconds / outcome.one_pass),
         number(row.seconds / outcome.one_product) if outcome.one_product else "",
         f"{row.n_evaluations:,}" if row.n_evaluations is not None else "",
@@ -82,15 +85,17 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-LEGEND = """x ours    time divided by that of dropstep forward, which does the same search (optdigits: of dropping)
-passes    time divided by the best time of one X.T @ y on the same array; products: of one X.T @ X
-memory    by how much the process grew above X at the worst moment
-shared    how many selected features that row has too; all: the same set
-Selector() has its defaults and chooses the number of features itself; everyone else is asked for the same number."""
+LEGEND = """time        the best of so many runs, in alternating rounds after one untimed call of every tool
+/ dropping  time divided by that of dropstep dropping, the default strategy, timed in the same rounds
+/ forward   the same for dropstep forward, which performs the same search as the other tools
+passes      time divided by the best time of one X.T @ y on the same array; products: of one X.T @ X
+memory      peak growth of the resident set size above X, in a separate process
+shared      selected features in common with dropstep forward (optdigits: dropping); all: the same set
+Selector() has its default parameters and determines the number of features; all others select a fixed number."""
 
 
 def growth_lines(grown: Grown) -> str:
-    """Best seconds at every size, and the slope on log-log axes."""
+    """Best time at every size, and the slope on log-log axes."""
     growth = grown.growth
     head = [growth.axis, *(f"{size:,}" for size in growth.sizes), "slope"]
     lines = [head] + [
@@ -103,15 +108,21 @@ def growth_lines(grown: Grown) -> str:
     return "\n".join([f"time by {growth.name} ({growth.shape})", aligned[0], "-" * len(aligned[0]), *aligned[1:]])
 
 
-def write_json(path: Path, outcomes: Sequence[Outcome], grown: Sequence[Grown], bars: Sequence[Bar]) -> None:
+def as_json(
+    outcomes: Sequence[Outcome], grown: Sequence[Grown], bars: Sequence[Bar], quick: bool = False
+) -> dict[str, Any]:
     """Everything that was measured, with versions and machine."""
-    content = {
+    return {
+        "quick": quick,
         "versions": versions(),
         "machine": machine(),
         "workloads": [_outcome(outcome) for outcome in outcomes],
         "growth": [_grown(one) for one in grown],
         "bars": [asdict(bar) | {"met": bar.met} for bar in bars],
     }
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content, indent=1) + "\n")
 

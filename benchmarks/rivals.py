@@ -1,4 +1,4 @@
-"""Everyone who selects features, each behind the same call: X, y and the number of features asked."""
+"""All tools behind one signature: X, y and the number of features to select."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from benchmarks import leaps
 from benchmarks.found import Found
-from benchmarks.from_rows import AnewFromRows, Limited, NegativeRSS, fit_criterion, trace_by_solves
+from benchmarks.from_rows import Limited, NegativeRSS, Recomputed, fit_criterion, trace_by_solves
 from benchmarks.workloads import Workload
 from dropstep import Selector, select
 from dropstep.paper.from_scratch import trace_criterion
@@ -23,14 +23,14 @@ Call = Callable[[NDArray[Any], NDArray[Any], int], Found]
 
 @dataclass(frozen=True)
 class Task:
-    """What a rival is asked.
+    """A selection to perform.
 
     Attributes
     ----------
-    workload : which features of which table.
-    n, p : its rows and features.
-    targets : how many there are once classes are coded.
-    patience : seconds of refits that are worth waiting for.
+    workload : the data, and the number of features to select.
+    n, p : numbers of rows and features.
+    targets : number of targets, after classes have been encoded.
+    patience : seconds; a tool whose refits are expected to take longer is not run.
     """
 
     workload: Workload
@@ -46,16 +46,16 @@ class Task:
 
 @dataclass(frozen=True)
 class Rival:
-    """Someone who selects features.
+    """A tool that selects features.
 
     Attributes
     ----------
     name : as printed.
-    call : makes the call for a workload; it must be picklable, to run in a process of its own.
-    package : what must be installed.
-    coded : whether classes must come as numbers.
-    unable : why a task is not for this rival; empty if it is.
-    outside : whether it runs outside Python, and so takes its time itself.
+    call : returns the function for a workload, which must be picklable to run in a separate process.
+    package : the package that must be installed.
+    coded : whether classes must be encoded as numbers.
+    unable : why the tool cannot perform a task; empty if it can, "-" if the task is irrelevant to it.
+    outside : whether it runs outside Python and measures its own time.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Rival:
         return self.name.startswith("dropstep")
 
     def missing(self) -> str:
-        """Why it is not available here; empty if it is."""
+        """Why the tool is unavailable; empty if it is available."""
         if self.outside:
             return leaps.missing()
         return "" if importlib.util.find_spec(self.package) else f"{self.package} is not installed"
@@ -79,25 +79,25 @@ class Rival:
 # --- ours ------------------------------------------------------------------------------------------------------------
 
 
-def dropstep(X: NDArray[Any], y: NDArray[Any], k: int, **words: Any) -> Found:
-    path = Selector(**words).fit(X, y).path_
+def dropstep(X: NDArray[Any], y: NDArray[Any], k: int, **params: Any) -> Found:
+    path = Selector(**params).fit(X, y).path_
     return Found(path.selected, path.n_evaluations)
 
 
-def dropstep_select(X: NDArray[Any], y: NDArray[Any], k: int, **words: Any) -> Found:
-    path = select(X, y, **words)
+def dropstep_select(X: NDArray[Any], y: NDArray[Any], k: int, **params: Any) -> Found:
+    path = select(X, y, **params)
     return Found(path.selected, path.n_evaluations)
 
 
 def _ours(strategy: str, function: Any = dropstep) -> Callable[[Workload], Call]:
-    return lambda workload: partial(function, strategy=strategy, **workload.words)
+    return lambda workload: partial(function, strategy=strategy, **workload.params)
 
 
-# --- the textbook's ways ---------------------------------------------------------------------------------------------
+# --- textbook implementations ----------------------------------------------------------------------------------------
 
 
-def anew_from_rows(X: NDArray[Any], y: NDArray[Any], k: int) -> Found:
-    search = AnewFromRows.of(X, y, NegativeRSS, most=k)
+def recomputed(X: NDArray[Any], y: NDArray[Any], k: int) -> Found:
+    search = Recomputed.of(X, y, NegativeRSS, most=k)
     return Found(tuple(search.run("forward")), search.n_evaluations)
 
 
@@ -141,7 +141,7 @@ def omp(X: NDArray[Any], y: NDArray[Any], k: int) -> Found:
 
 
 def sklearn_sequential(X: NDArray[Any], y: NDArray[Any], k: int) -> Found:
-    """Scored on the rows it is fitted on, so that it asks the same question as everyone here."""
+    """Scored on the training data, as in all other tools."""
     from sklearn.feature_selection import SequentialFeatureSelector
     from sklearn.linear_model import LinearRegression
 
@@ -162,11 +162,11 @@ def _found(features: Any) -> Found:
     return Found(tuple(int(j) for j in features))
 
 
-# --- who is asked what -----------------------------------------------------------------------------------------------
+# --- which tool runs which task --------------------------------------------------------------------------------------
 
 
 def _refits(each: float) -> Callable[[Task], str]:
-    """A fit for each candidate at each step: so many seconds each, and the flops of least squares."""
+    """One fit per candidate and step: `each` seconds of overhead, and the flops of least squares."""
 
     def unable(task: Task) -> str:
         fits = task.p * task.k - task.k * (task.k - 1) // 2
@@ -177,7 +177,7 @@ def _refits(each: float) -> Callable[[Task], str]:
 
 
 def _one_target(task: Task) -> str:
-    return "" if task.targets == 1 else "knows no set for several targets"
+    return "" if task.targets == 1 else "does not support several targets"
 
 
 def _more_rows(task: Task) -> str:
@@ -211,8 +211,8 @@ RIVALS = (
     Rival("scikit-learn SFS", lambda workload: sklearn_sequential, "sklearn", unable=_refits(2.5e-3)),
     Rival("mlxtend SFS", lambda workload: mlxtend_sequential, "mlxtend", unable=_refits(2e-3)),
     Rival("R leaps", lambda workload: leaps.forward, "", unable=_leaps, outside=True),
-    Rival("anew from the rows", lambda workload: anew_from_rows, unable=_one_target),
+    Rival("recomputed at every step", lambda workload: recomputed, unable=_one_target),
     Rival("a fit per candidate", lambda workload: fit_per_candidate, unable=_refits(1e-4)),
-    Rival("the paper's way", _paper(trace_criterion), coded=False, unable=_thresholds),
+    Rival("paper, from the data", _paper(trace_criterion), coded=False, unable=_thresholds),
     Rival("a solve per candidate", _paper(trace_by_solves), coded=False, unable=_thresholds),
 )

@@ -1,4 +1,4 @@
-"""One workload, everyone: a trial of each in a process of its own, then times in turn."""
+"""One workload: every tool once in a separate process for its memory, then all in one process for their times."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from benchmarks.trial import Trial, attempt, stored, trial
 from benchmarks.workloads import Workload, coded
 from dropstep.paper.from_scratch import trace_criterion
 
-ONCE = 20.0  # seconds: whoever takes longer in the trial is not run again
-PRODUCT = 4_000  # features: X.T @ X of more is no yardstick that anyone would wait for
+BUDGET = 60.0  # seconds: a tool that has spent more takes no part in further rounds
+MAX_PRODUCT = 4_000  # features: X.T @ X of more takes too long to serve as a unit
 
 
 @dataclass(frozen=True)
 class Row:
-    """One rival on one workload; where there is nothing to tell, `why` says why.
+    """One tool on one workload; `why` is the reason if it was not measured.
 
     Attributes
     ----------
-    seconds : the best time, of `runs` runs.
-    extra : bytes by which the process grew above X.
-    traced : bytes that NumPy and Python allocated above X; ours only.
+    seconds : the best of `runs` timed runs, which follow one untimed run.
+    extra : peak growth of the resident set size above X, in bytes, in a separate process.
+    traced : peak bytes that NumPy and Python allocated (tracemalloc); dropstep only.
     score : R2 or trace of the selected features.
-    shared : how many of them our row has too, the one by which the others are measured.
+    shared : number of selected features in common with `Outcome.ours`.
     """
 
     rival: str
@@ -49,7 +49,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Everyone on one workload, and the yardsticks."""
+    """All tools on one workload, and the units of measurement."""
 
     workload: Workload
     n: int
@@ -63,24 +63,18 @@ class Outcome:
 
     @property
     def ours(self) -> Row:
-        """The row by which the others are measured."""
+        """The row whose selected features the others are compared with."""
         return next(row for row in self.rows if row.rival == self.workload.ours)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A rival that takes part: its call, and y as it wants it."""
+    """A tool that takes part: its call, y in the form it expects, and its trial."""
 
     rival: Rival
     call: Any
     y: NDArray[Any]
     tried: Trial = field(default_factory=Trial)
-
-    @property
-    def again(self) -> bool:
-        """Whether it is timed in this process too: all but those who run outside, and peers that take long."""
-        soon = self.rival.ours or self.tried.seconds <= ONCE
-        return soon and not self.tried.failed and not self.rival.outside
 
 
 def run(
@@ -89,11 +83,12 @@ def run(
     repeats: int = 5,
     timeout: float = 120.0,
     isolated: bool = True,
-    settle: float = 1.0,
+    short_budget: float = 1.0,
 ) -> Outcome:
-    """Measure everyone on a workload, each for `timeout` seconds at most.
+    """Measure all tools on a workload: `repeats` and `short_budget` as in `interleaved`.
 
-    Without `isolated` there are no trials, and so no memory and no end to waiting.
+    A tool whose trial takes longer than `timeout` seconds is not timed. Unless `isolated`, trials run in this process,
+    without a timeout and without a measurement of memory.
     """
     X, y = workload.make()
     numbers = coded(y, workload.kind)
@@ -102,9 +97,9 @@ def run(
     entries = _tried(entries, X, y, numbers, workload.k, timeout, isolated)
     rows |= {e.rival.name: Row(e.rival.name, why=e.tried.failed) for e in entries if e.tried.failed}
     able = [entry for entry in entries if not entry.tried.failed]
-    calls = {e.rival.name: partial(e.call, X, e.y, workload.k) for e in able if e.again}
-    sticks = yardsticks(X, product=task.p <= min(task.n, PRODUCT))
-    times = interleaved(calls | sticks, repeats, ONCE, {"one pass": 3}, settle)
+    calls = {e.rival.name: partial(e.call, X, e.y, workload.k) for e in able}
+    units = yardsticks(X, product=task.p <= min(task.n, MAX_PRODUCT))
+    times = interleaved(calls | units, repeats, BUDGET, {"one pass": 3}, short_budget)
     rows |= {e.rival.name: _row(e, times, X, workload.k) for e in able}
     product = times.get("one product")
     return Outcome(
@@ -123,7 +118,7 @@ def run(
 def _sorted_out(
     task: Task, rivals: Sequence[Rival], y: NDArray[Any], numbers: NDArray[Any]
 ) -> tuple[dict[str, Row], list[Entry]]:
-    """Rows of those who cannot take part, with the reason, and entries of those who can."""
+    """Rows of the tools that cannot take part, with the reason, and entries of those that can."""
     rows, entries = {}, []
     for rival in rivals:
         unable = rival.unable(task)
@@ -139,7 +134,7 @@ def _sorted_out(
 
 
 def _tried(entries: list[Entry], X: Any, y: Any, numbers: Any, k: int, timeout: float, isolated: bool) -> list[Entry]:
-    """Everyone once: in a process of its own, or here where that is not wanted or not needed."""
+    """Run every tool once: in a separate process, or in this one if not `isolated` or if it runs outside Python."""
     if not isolated:
         return [replace(e, tried=attempt(e.call, X, e.y, k)) for e in entries]
     with stored(X, y, numbers) as (path_X, path_y, path_numbers):
@@ -156,10 +151,10 @@ def _tried(entries: list[Entry], X: Any, y: Any, numbers: Any, k: int, timeout: 
 
 
 def _row(entry: Entry, times: Any, X: Any, k: int) -> Row:
-    """What was measured of one who ran."""
+    """The measurements of one tool."""
     name, found = entry.rival.name, entry.tried.result
     assert isinstance(found, Found)
-    seconds = times[name].seconds if entry.again else found.seconds or (entry.tried.seconds,)
+    seconds = times[name].seconds
     return Row(
         name,
         seconds=min(seconds),
@@ -172,7 +167,7 @@ def _row(entry: Entry, times: Any, X: Any, k: int) -> Row:
 
 
 def _judged(rows: list[Row], X: Any, y: Any, numbers: Any, workload: Workload) -> tuple[Row, ...]:
-    """Rows with the R2 or the trace of their sets, and what each shares with ours."""
+    """Rows with the R2 or the trace of their sets, and the number of features in common with ours."""
     ours = next(set(row.selected) for row in rows if row.rival == workload.ours)
     scores: dict[frozenset[int], float] = {}
     for row in rows:

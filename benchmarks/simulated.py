@@ -15,7 +15,7 @@ R2 = 0.8  # of the true features, in the population
 class Simulated:
     """y = X b + noise: k true features at random places, coefficients of random sign and size 1 to 2.
 
-    The values depend on the seed and the shape alone, not on the order in memory nor (but for rounding) on the dtype.
+    The values depend only on the seed and the shape, not on the memory order nor, up to rounding, on the dtype.
     """
 
     n: int

@@ -1,4 +1,4 @@
-"""One call in a process of its own: it can be stopped when it takes too long, and its memory is its own."""
+"""One call in a separate process, with a timeout and a measurement of its memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Call = Callable[[NDArray[Any], NDArray[Any], int], Any]
 
 @dataclass(frozen=True)
 class Trial:
-    """The outcome: what the call returned, its seconds and the bytes it needed; or why there is nothing to tell."""
+    """Result, seconds and memory of the call, or why it failed."""
 
     result: Any = None
     seconds: float = float("nan")
@@ -33,7 +33,7 @@ class Trial:
 
 @contextmanager
 def stored(*arrays: NDArray[Any]) -> Iterator[tuple[str, ...]]:
-    """Arrays in files, for as long as trials need them."""
+    """Arrays in temporary files."""
     with tempfile.TemporaryDirectory(prefix="benchmarks-") as name:
         paths = tuple(str(Path(name, f"{i}.npy")) for i in range(len(arrays)))
         for path, array in zip(paths, arrays, strict=True):
@@ -42,7 +42,7 @@ def stored(*arrays: NDArray[Any]) -> Iterator[tuple[str, ...]]:
 
 
 def attempt(call: Call, X: NDArray[Any], y: NDArray[Any], k: int) -> Trial:
-    """The same in this process: quicker, but nobody stops it and its memory is not measured."""
+    """The same in this process, without a timeout and without a measurement of memory."""
     try:
         return Trial(*clock(lambda: call(X, y, k)))
     except Exception as error:
@@ -50,7 +50,7 @@ def attempt(call: Call, X: NDArray[Any], y: NDArray[Any], k: int) -> Trial:
 
 
 def trial(call: Call, paths: tuple[str, ...], k: int, timeout: float) -> Trial:
-    """Run call(X, y, k) once in a process of its own."""
+    """Run call(X, y, k) once in a separate process."""
     request = pickle.dumps((call, paths, k))
     command = [sys.executable, "-m", "benchmarks.trial"]
     try:
@@ -71,7 +71,7 @@ MARK = b"\n--- trial ---\n"
 
 
 def main() -> None:
-    """The other side of `trial`: warm up on a few rows, so that what is loaded once does not count, then run."""
+    """The separate process of `trial`: warm up on a small table, so that imports and buffers do not count, then run."""
     call, (path_X, path_y), k = pickle.loads(sys.stdin.buffer.read())
     X, y = np.load(path_X), np.load(path_y)
     rng = np.random.default_rng(0)
@@ -79,7 +79,7 @@ def main() -> None:
     classes = np.arange(80) % 2 if y.dtype.kind in "iUb" else few[:, 0] + rng.standard_normal(80)
     call(few.astype(X.dtype), classes.astype(y.dtype), 2)
     few = rng.standard_normal((600, 600))
-    few = few @ few  # the BLAS library has made its buffers
+    few = few @ few  # allocates the buffers of the BLAS library
     outcome = resident_peak(lambda: call(X, y, k))
     sys.stdout.buffer.write(MARK + pickle.dumps(outcome))
 

@@ -1,4 +1,4 @@
-"""Where the time of a selection goes: a profile of its parts, in milliseconds and in passes over X."""
+"""Profile of a selection by its parts, in milliseconds and in passes over X."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from unittest import mock
 
 from benchmarks import data
 from benchmarks.bars import SMALL, SQUARE, TALL, WIDE
-from benchmarks.measure import PAUSE, QUICK, clock, interleaved, yardsticks
+from benchmarks.measure import PAUSE, SHORT, clock, interleaved, yardsticks
 from dropstep import columns, problem, select
 from dropstep.columns import Columns
 from dropstep.projection import Projection
 from dropstep.search import Search
 
-# What is timed, from the outside in: the time of a part is without that of the parts inside it.
+# Timed functions; the time of a part excludes that of the parts it calls.
 PARTS: dict[str, tuple[tuple[Any, str], ...]] = {
-    "moments: sums by class, X'X": ((problem, "of_rows"),),
+    "moments: class sums, X'X": ((problem, "of_rows"),),
     "columns: sums of squares": ((columns, "in_threads"),),
-    "columns: sums, and products with y": ((problem, "columns_of"),),
+    "columns: column sums, products with y": ((problem, "columns_of"),),
     "columns: products with features": ((Columns, "products"),),
-    "what is left of all features": tuple((Projection, name) for name in ("add", "remove", "recall", "rest")),
-    "gains, and who is best": tuple((Search, name) for name in ("best_addition", "best_removal", "hopeless", "likely")),
-    "steps, the pool, the score": tuple((Search, name) for name in ("add", "remove", "drop", "rest", "recall")),
+    "update of the residuals": tuple((Projection, name) for name in ("add", "remove", "recall", "rest")),
+    "gains, best move": tuple((Search, name) for name in ("best_addition", "best_removal", "hopeless", "likely")),
+    "steps, pool, score": tuple((Search, name) for name in ("add", "remove", "drop", "rest", "recall")),
     "ranking": ((Search, "ranking"),),
 }
-REST = "the table, the target, the rules, the path"
+OTHER = "validation, rules, path"
 
 
 @dataclass
@@ -44,11 +44,11 @@ class Profile:
 
     def timed(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
-        def run(*args: Any, **words: Any) -> Any:
+        def run(*args: Any, **params: Any) -> Any:
             if function.__name__ == "products" and args[1].ndim == 2:
                 self.vectors.append(args[1].shape[1])
             self.inside.append(0.0)
-            result, seconds = clock(partial(function, *args, **words))
+            result, seconds = clock(partial(function, *args, **params))
             self.seconds[part] = self.seconds.get(part, 0.0) + seconds - self.inside.pop()
             self.calls[part] = self.calls.get(part, 0) + 1
             self.inside[-1] += seconds
@@ -68,7 +68,7 @@ def profiled() -> Iterator[Profile]:
 
 
 def python_calls(call: Callable[[], Any]) -> int:
-    """Calls of Python functions, and of C functions by name, that a call makes."""
+    """Number of calls of Python and C functions that a call makes."""
     count = 0
 
     def counted(frame: Any, event: str, arg: Any) -> None:
@@ -83,30 +83,53 @@ def python_calls(call: Callable[[], Any]) -> int:
     return count
 
 
-def lines(name: str, X: Any, call: Callable[[], Any], repeats: int) -> Iterator[str]:
-    """The profile of the fastest of several runs."""
+@dataclass(frozen=True)
+class Measured:
+    """The profile of the fastest of several runs of a selection."""
+
+    name: str
+    nbytes: int
+    seconds: float
+    one_pass: float
+    profile: Profile
+    n_calls: int
+
+    def lines(self) -> Iterator[str]:
+        """For the terminal."""
+        best, seconds, one_pass = self.profile, self.seconds, self.one_pass
+        yield f"{self.name}: {seconds * 1e3:.3g} ms, {seconds / one_pass:.1f} passes of {one_pass * 1e3:.3g} ms"
+        for part, taken in sorted(best.seconds.items(), key=lambda item: -item[1]):
+            calls = f"{best.calls[part]} calls" if part in best.calls else ""
+            vectors = f", of {', '.join(map(str, best.vectors))} vectors" if part.endswith("with features") else ""
+            share = f"{taken / seconds:6.1%} {taken * 1e3:9.3f} ms {taken / one_pass:7.2f} passes"
+            yield f"  {share}  {part}{f' ({calls}{vectors})' if calls else ''}"
+        yield f"  {self.n_calls:,} function calls"
+
+    def as_json(self) -> dict[str, Any]:
+        passes = {part: self.profile.seconds.get(part, 0.0) / self.one_pass for part in (*PARTS, OTHER)}
+        known = {"name": self.name, "nbytes": self.nbytes, "seconds": self.seconds, "n_calls": self.n_calls}
+        return known | {"passes": passes, "vectors": self.profile.vectors}
+
+
+def measured(name: str, X: Any, call: Callable[[], Any], repeats: int) -> Measured:
+    """Profile a call several times after one untimed call, and keep the fastest run."""
     best, seconds = Profile(), float("inf")
+    call()
     for turn in range(100 * repeats):
-        if seconds > QUICK and turn > 2 * repeats:
+        if seconds > SHORT and turn > 2 * repeats:
             break
-        time.sleep(PAUSE if seconds > QUICK else 0)
+        time.sleep(PAUSE if seconds > SHORT else 0)
         with profiled() as profile:
             _, taken = clock(call)
         if taken < seconds:
             best, seconds = profile, taken
     one_pass = interleaved(yardsticks(X), repeats, burst={"one pass": 3})["one pass"].best
-    yield f"{name}: {seconds * 1e3:.3g} ms, {seconds / one_pass:.1f} passes of {one_pass * 1e3:.3g} ms"
-    best.seconds[REST] = seconds - sum(best.seconds.values())
-    for part, taken in sorted(best.seconds.items(), key=lambda item: -item[1]):
-        calls = f"{best.calls[part]} calls" if part in best.calls else ""
-        vectors = f", of {', '.join(map(str, best.vectors))} vectors" if part.endswith("with features") else ""
-        share = f"{taken / seconds:6.1%} {taken * 1e3:9.3f} ms {taken / one_pass:7.2f} passes"
-        yield f"  {share}  {part}{f' ({calls}{vectors})' if calls else ''}"
-    yield f"  {python_calls(call):,} calls of functions"
+    best.seconds[OTHER] = seconds - sum(best.seconds.values())
+    return Measured(name, X.nbytes, seconds, one_pass, best, python_calls(call))
 
 
 def selections() -> Iterator[tuple[str, str, Any, Callable[[], Any]]]:
-    """The selections that the bars are about: the bar's name, what it is, its table and the call."""
+    """The selections of the bars: the name of the bar, a description, X and the call."""
     for bar, table, strategies in (
         ("tall", TALL, ("dropping",)),
         ("square", SQUARE, ("dropping", "forward")),
@@ -124,11 +147,14 @@ def selections() -> Iterator[tuple[str, str, Any, Callable[[], Any]]]:
     yield "digits", "digits, dropping", X, partial(select, X, y, criterion="trace", enter=0.05, leave=0.05)
 
 
-def show(only: list[str], repeats: int) -> None:
+def show(only: list[str], repeats: int) -> list[Measured]:
     """Print the profile of each selection."""
+    profiles = []
     try:
         for bar, name, X, call in selections():
             if not only or bar in only:
-                print("\n".join(["", *lines(name, X, call, repeats)]), flush=True)
+                profiles.append(measured(name, X, call, repeats))
+                print("\n".join(["", *profiles[-1].lines()]), flush=True)
     except FileNotFoundError as error:
-        print(f"\ndigits: left out, {error}")
+        print(f"\ndigits: skipped, {error}")
+    return profiles
