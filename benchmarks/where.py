@@ -15,9 +15,9 @@ from benchmarks import data
 from benchmarks.bars import SMALL, SQUARE, TALL, WIDE
 from benchmarks.measure import PAUSE, SHORT, clock, interleaved, yardsticks
 from dropstep import columns, problem, select
-from dropstep.columns import Columns
-from dropstep.projection import Projection
-from dropstep.search import Search
+from dropstep.data.columns import Columns
+from dropstep.projection.projection import Projection
+from dropstep.search.search import Search
 
 # Timed functions; the time of a part excludes that of the parts it calls.
 PARTS: dict[str, tuple[tuple[Any, str], ...]] = {

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 import reference
 from dropstep import EBIC, MallowsCp, Significance, select
-from dropstep.criteria import CRITERIA
-from dropstep.strategies import STRATEGIES
+from dropstep.models.least_squares.criteria import CRITERIA
+from dropstep.search.strategies import STRATEGIES
 
 AMBIGUOUS = 1e-6  # relative margin of a decision below which rounding may decide it
 ON_A_UNIT_SCALE = dict.fromkeys(["trace", "pillai", "roy", "r2", "adj_r2"], 1.0)
@@ -143,7 +143,7 @@ def _parameters(
 ) -> dict[str, Any]:
     p = X.shape[1]
     parameters: dict[str, Any] = {"strategy": str(rng.choice(sorted(STRATEGIES)))}
-    parameters["way"] = str(rng.choice(["moments", "columns", "auto"]))
+    parameters["solver"] = str(rng.choice(["gram", "columns", "auto"]))
     units = [[j] for j in range(p)]
     if factors and rng.random() < 0.7:
         parameters["groups"] = factors
@@ -192,7 +192,7 @@ def compare(given: Problem) -> str | None:
     fast = _fast(given)
     if isinstance(fast, str):
         return None if _refused(given, fast) else f"the library refuses: {fast}"
-    slow = _slow(given, fast.way)
+    slow = _slow(given, fast.solver)
     differences = list(_differences(fast, slow, given.criterion))
     decided = slow.margin > AMBIGUOUS and not any("keep few digits" in note for note in fast.notes)
     return "; ".join(differences) if differences and decided else None
@@ -219,12 +219,12 @@ def _refused(given: Problem, message: str) -> bool:
     return any(text in message for text in ("rows can", "rows cannot", "rows are too few", "at least", "exactly"))
 
 
-def _slow(given: Problem, way: str) -> reference.ReferencePath:
-    parameters = {name: value for name, value in given.parameters.items() if name != "way"}
+def _slow(given: Problem, solver: str) -> reference.ReferencePath:
+    parameters = {name: value for name, value in given.parameters.items() if name != "solver"}
     for name in ("enter", "leave", "drop"):
         if isinstance(rule := parameters.get(name), Significance):
             parameters[name] = reference.Level(rule.level, rule.correction)
-    exact = reference.EXACT_SEVERAL if way == "moments" else None
+    exact = reference.EXACT_SEVERAL if solver == "gram" else None
     return reference.run(
         parameters.pop("strategy"), given.X, given.y, criterion=given.criterion, weights=given.weights, exact=exact,
         **parameters, **given.options,
@@ -273,7 +273,7 @@ def minimised(given: Problem) -> Problem:
 
 def _smaller(given: Problem) -> Any:
     for name in given.parameters:
-        if name not in ("strategy", "way"):
+        if name not in ("strategy", "solver"):
             yield replace(given, parameters={k: v for k, v in given.parameters.items() if k != name})
     if given.weights is not None:
         yield replace(given, weights=None)

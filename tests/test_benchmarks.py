@@ -10,7 +10,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from dropstep import Selector, select
-from dropstep.columns import Columns
+from dropstep.data.columns import Columns
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # benchmarks belong to no installed package
 

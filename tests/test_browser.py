@@ -13,7 +13,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from browser.chromium import Chromium, chromium, executable
-from dropstep import Path, select
+from dropstep import SelectionPath, select
 from test_report import EVIL, crooked
 
 AXE = File(__file__).parent / "browser" / "node_modules" / "axe-core" / "axe.min.js"
@@ -41,7 +41,7 @@ def axe() -> str:
     return AXE.read_text(encoding="utf-8")
 
 
-def told(path: Path) -> dict[str, Any]:
+def told(path: SelectionPath) -> dict[str, Any]:
     """Everything a report can be told."""
     first, second, *_ = path.selected
     object.__setattr__(path, "losses", {first: 40.0, second: 20.0})

@@ -21,7 +21,7 @@ from commands import answer, run
 from dropstep.cli import main, naming, progress
 from dropstep.cli.output import as_json
 from dropstep.cli.parser import build_parser, criterion_of
-from dropstep.rules import Significance
+from dropstep.search.rules import Significance
 
 
 def test_every_word_of_selector_has_an_option():
@@ -248,7 +248,7 @@ SEARCH = [
     "strategy",
     "model",
     "criterion",
-    "way",
+    "solver",
     "selected",
     "score",
     "start",
@@ -259,7 +259,7 @@ SEARCH = [
 ]
 KEYS = {
     "select": [*COMMON, *SEARCH, "notes"],
-    "plan": [*COMMON, "strategy", "way", "first_scan", "most_evaluations", "table_bytes", "scatter_bytes", "notes"],
+    "plan": [*COMMON, "strategy", "solver", "first_scan", "most_evaluations", "table_bytes", "scatter_bytes", "notes"],
     "compare": [*COMMON, "measure", "folds", "seed", "strategies", "notes"],
 }
 

@@ -29,7 +29,7 @@ sys.exit(script.load()())
         "dropstep.cli.parser",
         "dropstep.cli.select",
         "dropstep.readers.arrow",
-        "dropstep.report",
+        "dropstep.presentation.report",
     ],
 )
 def test_interrupted_while_importing(wine, module):

@@ -17,8 +17,8 @@ from sklearn.svm import SVC
 
 from dropstep import Selector, select
 from dropstep.cli import main
-from dropstep.compare import ALL, NONE, compare
-from dropstep.strategies import STRATEGIES
+from dropstep.evaluation.compare import ALL, NONE, compare
+from dropstep.search.strategies import STRATEGIES
 
 
 def test_classes_as_a_pipeline_of_scikit_learn():

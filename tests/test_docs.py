@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from dropstep.strategies import STRATEGIES
+from dropstep.search.strategies import STRATEGIES
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))

@@ -27,7 +27,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dropstep import AIC, EBIC, R2, MallowsCp, Path, Selector, Stop, Trace, select
+from dropstep import AIC, EBIC, R2, MallowsCp, SelectionPath, Selector, StopReason, Trace, select
 
 callback = pytest.importorskip("sklearn.callback", reason="this scikit-learn has no callbacks")
 
@@ -194,7 +194,7 @@ def test_nothing_selected_is_an_empty_table(diabetes: Any) -> None:
     X, _ = diabetes
     noise = np.random.default_rng(0).normal(size=len(X))
     selector = Selector().set_output(transform="pandas").fit(X, noise)
-    assert selector.path_.stop is Stop.ENTER
+    assert selector.path_.stop is StopReason.ENTER
     with pytest.warns(UserWarning, match="No features were selected"):
         assert selector.transform(X).shape == (442, 0)
 
@@ -380,7 +380,7 @@ def test_a_callback_stops_the_search(strategy: str, diabetes: Any) -> None:
     X, y = diabetes
     whole = select(X, y, strategy=strategy)
     selector = Selector(strategy=strategy).set_callbacks(Recorder(stop_after=2)).fit(X, y)
-    assert selector.path_.stop is Stop.CALLBACK
+    assert selector.path_.stop is StopReason.CALLBACK
     assert selector.path_.steps == whole.steps[:2]
     assert selector.transform(X).shape[1] == len(selector.path_.selected) == selector.path_.sizes()[-1]
     assert str(selector.path_.stop) == "a callback asked to stop"
@@ -435,7 +435,7 @@ def test_callbacks_are_not_cloned_into_results(diabetes: Any) -> None:
     selector = Selector().set_callbacks(Recorder()).fit(*diabetes)
     leftover = {name for name in vars(selector) if name.startswith("_")}
     assert leftover == {"_skl_callbacks"}
-    assert isinstance(selector.path_, Path)
+    assert isinstance(selector.path_, SelectionPath)
 
 
 def test_without_the_callbacks_of_scikit_learn() -> None:
@@ -445,7 +445,7 @@ import sys
 import sklearn.feature_selection, sklearn.pipeline, sklearn.datasets, sklearn.linear_model
 sys.modules["sklearn.callback"] = None
 from dropstep import Selector
-assert Selector.__mro__[1].__module__ == "dropstep.estimators"
+assert Selector.__mro__[1].__module__ == "dropstep.selector"
 assert not hasattr(Selector(), "set_callbacks")
 X, y = sklearn.datasets.load_iris(return_X_y=True)
 selector = Selector(enter=0.05, leave=0.05).fit(X, y)

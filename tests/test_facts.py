@@ -50,13 +50,13 @@ def canonical_correlations(X: Floats, y: NDArray[np.intp]) -> Floats:
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("way", ["moments", "columns"])
-def test_the_trace_never_falls_when_a_feature_is_added(seed: int, way: str) -> None:
+@pytest.mark.parametrize("solver", ["gram", "columns"])
+def test_the_trace_never_falls_when_a_feature_is_added(seed: int, solver: str) -> None:
     """So something else must stop a search: this is why there are thresholds and tests."""
     X, y = classes(seed)
     X = np.c_[X, X[:, 0] + X[:, 1], X[:, 2], np.full(len(X), 7.0), np.random.default_rng(seed).normal(size=(60, 5))]
     order = np.random.default_rng(seed).permutation(X.shape[1])
-    traces = [score(X, y, order[:size], "trace", way=way) for size in range(1, len(order) + 1)]
+    traces = [score(X, y, order[:size], "trace", solver=solver) for size in range(1, len(order) + 1)]
     assert all(after >= before - 1e-9 * before for before, after in pairwise(traces))
 
 
@@ -83,8 +83,8 @@ def test_pillai_is_the_trace_with_the_total_scatter(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("way", ["moments", "columns"])
-def test_all_four_are_functions_of_the_canonical_correlations(seed: int, way: str) -> None:
+@pytest.mark.parametrize("solver", ["gram", "columns"])
+def test_all_four_are_functions_of_the_canonical_correlations(seed: int, solver: str) -> None:
     X, y = classes(seed, count=2 + seed)
     features = list(np.random.default_rng(seed).permutation(12)[: 3 + 2 * seed])
     rho2 = canonical_correlations(X[:, features], y) ** 2
@@ -95,7 +95,7 @@ def test_all_four_are_functions_of_the_canonical_correlations(seed: int, way: st
         "roy": (rho2 / (1 - rho2)).max(),
     }
     for criterion, value in known.items():
-        np.testing.assert_allclose(score(X, y, features, criterion, way=way), value, rtol=1e-8)
+        np.testing.assert_allclose(score(X, y, features, criterion, solver=solver), value, rtol=1e-8)
 
 
 @pytest.mark.parametrize("criterion", SEPARABILITY)
@@ -106,13 +106,13 @@ def test_a_regular_transformation_of_the_features_changes_no_score(criterion: st
 
 
 @pytest.mark.parametrize("criterion", [*SEPARABILITY, "rss", "r2", "adj_r2", "aic", "aicc", "bic", "ebic", "cp"])
-@pytest.mark.parametrize("way", ["moments", "columns"])
-def test_the_order_of_features_never_changes_a_fit(criterion: str, way: str) -> None:
+@pytest.mark.parametrize("solver", ["gram", "columns"])
+def test_the_order_of_features_never_changes_a_fit(criterion: str, solver: str) -> None:
     """The paper's theorem: only which features are selected matters, not the order in which they entered."""
     X, y = classes(2)
     target = y if criterion in SEPARABILITY else X[:, 0] - X[:, 3] + np.random.default_rng(2).normal(size=60)
     model = "discriminant" if criterion in SEPARABILITY else "linear"
-    scores = [score(X, target, order, criterion, way=way, model=model) for order in permutations([0, 3, 7, 10])]
+    scores = [score(X, target, order, criterion, solver=solver, model=model) for order in permutations([0, 3, 7, 10])]
     np.testing.assert_allclose(scores, scores[0], rtol=1e-9)
 
 

@@ -31,12 +31,12 @@ SIZES = [(80, 20), (60, 300), (700, 500), (6000, 60)]  # small and large, tall a
 
 @pytest.mark.parametrize("classes", [0, 2, 5])
 @pytest.mark.parametrize(("n", "p"), SIZES)
-@pytest.mark.parametrize("way", ["columns", "moments"])
-def test_the_same_set_as_float64(classes: int, n: int, p: int, way: str) -> None:
+@pytest.mark.parametrize("solver", ["columns", "gram"])
+def test_the_same_set_as_float64(classes: int, n: int, p: int, solver: str) -> None:
     for seed in range(2):
         X, y = table(seed, classes, n, p)
-        double = select(X, y, way=way)
-        single = select(X.astype(np.float32), y, way=way)
+        double = select(X, y, solver=solver)
+        single = select(X.astype(np.float32), y, solver=solver)
         assert single.selected == double.selected
         assert (single.stop, single.notes) == (double.stop, ())
         np.testing.assert_allclose(single.score, double.score, rtol=1e-4)

@@ -72,6 +72,8 @@ def test_it_works_without_the_extras() -> None:
 def test_public_names() -> None:
     import dropstep
 
-    assert {"Selector", "select", "Moments", "Path", "Step", "Stop", "MallowsCp", "EBIC"} <= set(dropstep.__all__)
+    assert {"Selector", "select", "Moments", "SelectionPath", "Step", "StopReason", "MallowsCp", "EBIC"} <= set(
+        dropstep.__all__
+    )
     assert all(hasattr(dropstep, name) for name in dropstep.__all__)
     assert dropstep.__version__.count(".") >= 2

@@ -17,9 +17,9 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from dropstep import AIC, BIC, EBIC, MallowsCp, Moments, Selector, Significance, Stop, Trace, select
-from dropstep.table import as_table, as_weights, refuse_missing
-from dropstep.target import as_target
+from dropstep import AIC, BIC, EBIC, MallowsCp, Moments, Selector, Significance, StopReason, Trace, select
+from dropstep.data.table import as_table, as_weights, refuse_missing
+from dropstep.data.target import as_target
 
 NAMES = ("age", "bmi", "blood", "dose", "east")
 N = 60
@@ -589,7 +589,7 @@ def test_include_and_exclude_must_leave_a_problem() -> None:
     says(refused(X, Y, include=[0, 1, 2], max_features=2), "include forces in 3 features", "max_features=2")
     assert select(X, Y, include=[0, 1], max_features=2).selected == (0, 1)
     path = select(X, Y, exclude=range(5))
-    assert (path.selected, path.stop) == ((), Stop.POOL)
+    assert (path.selected, path.stop) == ((), StopReason.POOL)
 
 
 @pytest.mark.parametrize(
@@ -651,7 +651,7 @@ def test_a_group_is_taken_whole() -> None:
 def test_all_columns_constant(strategy: str, y: Any) -> None:
     constant = np.ones((N, 3)) * [0.1, 0.0, -1e9]
     path = select(constant, y, strategy=strategy)
-    assert (path.selected, path.stop, path.notes) == ((), Stop.CONSTANT, ())
+    assert (path.selected, path.stop, path.notes) == ((), StopReason.CONSTANT, ())
     assert str(path.stop) == "every feature is constant"
     selector = Selector(strategy=strategy).fit(constant, y)
     assert selector.path_ == path
@@ -683,7 +683,7 @@ def test_a_column_that_separates_the_classes_is_told(y: Any) -> None:
 
 def test_an_exact_fit_is_told() -> None:
     path = select(np.c_[X, Y], Y)
-    assert (path.selected, path.stop) == ((5,), Stop.EXACT)
+    assert (path.selected, path.stop) == ((5,), StopReason.EXACT)
 
 
 def test_moments_carry_their_target() -> None:

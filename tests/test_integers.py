@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dropstep import Moments, select
-from dropstep.table import as_table
+from dropstep.data.table import as_table
 
 TYPES = [bool, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64, np.float16]
 SHAPES = [(80, 12), (700, 500), (6000, 60)]  # small, wide and tall
@@ -27,16 +27,16 @@ def table(dtype: Any, n: int, p: int, kind: str) -> tuple[NDArray[Any], NDArray[
 
 
 @pytest.mark.parametrize(("n", "p"), SHAPES)
-@pytest.mark.parametrize("way", ["columns", "moments"])
+@pytest.mark.parametrize("solver", ["columns", "gram"])
 @pytest.mark.parametrize("dtype", TYPES)
-def test_the_same_path_as_float64(dtype: Any, way: str, n: int, p: int) -> None:
+def test_the_same_path_as_float64(dtype: Any, solver: str, n: int, p: int) -> None:
     for kind in ("numbers", "classes"):
         X, y = table(dtype, n, p, kind)
         weights = np.random.default_rng(0).integers(0, 3, n)
         for words in ({}, {"sample_weight": weights}):
-            double = select(X.astype(np.float64), y, way=way, max_features=6, **words)
+            double = select(X.astype(np.float64), y, solver=solver, max_features=6, **words)
             for order in "CF":
-                path = select(np.asarray(X, order=order), y, way=way, max_features=6, **words)
+                path = select(np.asarray(X, order=order), y, solver=solver, max_features=6, **words)
                 assert double.selected
                 assert (path.selected, path.ranking, path.stop) == (double.selected, double.ranking, double.stop)
                 assert path.n_evaluations == double.n_evaluations
@@ -46,18 +46,18 @@ def test_the_same_path_as_float64(dtype: Any, way: str, n: int, p: int) -> None:
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("way", ["columns", "moments"])
+@pytest.mark.parametrize("solver", ["columns", "gram"])
 @pytest.mark.parametrize("kind", ["numbers", "classes"])
-def test_nothing_like_a_copy_in_float64(kind: str, way: str, order: Any) -> None:
+def test_nothing_like_a_copy_in_float64(kind: str, solver: str, order: Any) -> None:
     """50 MB of int8 would be 400 MB of float64; what is allocated is less than the table itself."""
-    n, p = (2000, 25000) if way == "columns" else (100_000, 500)
+    n, p = (2000, 25000) if solver == "columns" else (100_000, 500)
     X = np.asarray(np.random.default_rng(0).integers(-100, 101, (n, p), dtype=np.int8), order=order)
     signal = X[:, 3].astype(np.float64) + X[:, 7]
     signal += 10 * np.random.default_rng(1).normal(size=n)
     y = np.digitize(signal, [-50, 50]) if kind == "classes" else signal
     tracemalloc.start()
     try:
-        path = select(X, y, max_features=3, way=way)
+        path = select(X, y, max_features=3, solver=solver)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -65,18 +65,18 @@ def test_nothing_like_a_copy_in_float64(kind: str, way: str, order: Any) -> None
     assert {3, 7} <= set(path.selected)
 
 
-@pytest.mark.parametrize("way", ["columns", "moments"])
-def test_integers_beyond_2_to_the_53rd_are_rounded_as_float64(way: str) -> None:
+@pytest.mark.parametrize("solver", ["columns", "gram"])
+def test_integers_beyond_2_to_the_53rd_are_rounded_as_float64(solver: str) -> None:
     rng = np.random.default_rng(5)
     for n, p in SHAPES:
         X = rng.integers(-(2**62), 2**62, (n, p))
         y = X[:, 2] * 1e-18 + rng.normal(size=n)
-        double = select(X.astype(np.float64), y, way=way)
-        path = select(X, y, way=way)
+        double = select(X.astype(np.float64), y, solver=solver)
+        path = select(X, y, solver=solver)
         assert path.selected == double.selected == (2,)
         np.testing.assert_allclose(path.score, double.score, rtol=1e-12)
         large = X.astype(np.uint64)
-        assert select(large, y, way=way).ranking == select(large.astype(np.float64), y, way=way).ranking
+        assert select(large, y, solver=solver).ranking == select(large.astype(np.float64), y, solver=solver).ranking
 
 
 def test_arrays_of_numbers_are_not_copied() -> None:

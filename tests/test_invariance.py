@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 import datasets
-from dropstep import Moments, Path, select
+from dropstep import Moments, SelectionPath, select
 
 STRATEGIES = ("dropping", "forward", "backward", "stepwise", "forward_backward", "fbed", "floating", "swap")
 
@@ -26,7 +26,7 @@ class Case:
     y: NDArray[Any]
     words: dict[str, Any]
 
-    def path(self, X: Any = None, y: Any = None, **words: Any) -> Path:
+    def path(self, X: Any = None, y: Any = None, **words: Any) -> SelectionPath:
         return select(self.X if X is None else X, self.y if y is None else y, **(self.words | words))
 
 
@@ -78,37 +78,37 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 
 @pytest.fixture(scope="module")
-def plain(case: Case) -> Path:
+def plain(case: Case) -> SelectionPath:
     path = case.path()
     assert 2 <= len(path.selected) < case.X.shape[1]
     return path
 
 
-def same(a: Path, b: Path, *, scale: float = 1.0) -> None:
+def same(a: SelectionPath, b: SelectionPath, *, scale: float = 1.0) -> None:
     """The same features in the same order of entry, and the same score up to rounding."""
     assert a.selected == b.selected
     assert a.stop is b.stop
     np.testing.assert_allclose(a.score * scale, b.score, rtol=1e-7)
 
 
-def entered(path: Path) -> list[int]:
+def entered(path: SelectionPath) -> list[int]:
     """Selected features in order of entry; backward has them all from the start, in the order of the columns."""
     return sorted(path.selected) if path.strategy == "backward" else list(path.selected)
 
 
-def moved_back(path: Path, order: NDArray[np.intp]) -> list[int]:
+def moved_back(path: SelectionPath, order: NDArray[np.intp]) -> list[int]:
     """The same by the columns of the table before its columns were put in an order."""
     features = [int(order[j]) for j in path.selected]
     return sorted(features) if path.strategy == "backward" else features
 
 
-def test_order_of_rows(case: Case, plain: Path) -> None:
+def test_order_of_rows(case: Case, plain: SelectionPath) -> None:
     for seed in range(2):
         order = np.random.default_rng(seed).permutation(len(case.X))
         same(case.path(case.X[order], case.y[order]), plain)
 
 
-def test_order_of_columns(case: Case, plain: Path) -> None:
+def test_order_of_columns(case: Case, plain: SelectionPath) -> None:
     for seed in range(2):
         order = np.random.default_rng(seed).permutation(case.X.shape[1])
         path = case.path(case.X[:, order])
@@ -116,19 +116,19 @@ def test_order_of_columns(case: Case, plain: Path) -> None:
         np.testing.assert_allclose(path.score, plain.score, rtol=1e-7)
 
 
-@pytest.mark.parametrize("way", ["columns", "moments"])
-def test_scale_and_shift_of_columns(case: Case, plain: Path, way: str) -> None:
+@pytest.mark.parametrize("solver", ["columns", "gram"])
+def test_scale_and_shift_of_columns(case: Case, plain: SelectionPath, solver: str) -> None:
     p = case.X.shape[1]
     factors = np.where(np.arange(p) % 3 == 0, 1e6, np.where(np.arange(p) % 3 == 1, -1e-6, 1.0))
     spread = np.where(case.X.std(axis=0) > 0, case.X.std(axis=0), 1.0)
-    same(case.path(case.X * factors, way=way), plain)
-    same(case.path(case.X * 1e6, way=way), plain)
-    same(case.path(case.X + 1e6, way=way), plain)
-    same(case.path(case.X + 1e6 * spread * np.sign(factors), way=way), plain)
-    same(case.path((case.X + 1e6) * 1e6, way=way), plain)
+    same(case.path(case.X * factors, solver=solver), plain)
+    same(case.path(case.X * 1e6, solver=solver), plain)
+    same(case.path(case.X + 1e6, solver=solver), plain)
+    same(case.path(case.X + 1e6 * spread * np.sign(factors), solver=solver), plain)
+    same(case.path((case.X + 1e6) * 1e6, solver=solver), plain)
 
 
-def test_memory_order_and_views(case: Case, plain: Path) -> None:
+def test_memory_order_and_views(case: Case, plain: SelectionPath) -> None:
     X = case.X
     frozen = X.copy()
     frozen.flags.writeable = False
@@ -150,10 +150,10 @@ def test_memory_order_and_views(case: Case, plain: Path) -> None:
         np.testing.assert_array_equal(view, before)
 
 
-def test_moments_columns_and_blocks(case: Case, plain: Path) -> None:
-    for way in ("moments", "columns"):
-        path = case.path(way=way)
-        assert path.way == way
+def test_moments_columns_and_blocks(case: Case, plain: SelectionPath) -> None:
+    for solver in ("gram", "columns"):
+        path = case.path(solver=solver)
+        assert path.solver == solver
         same(path, plain)
     model = plain.model
     order = np.random.default_rng(0).permutation(len(case.X))
@@ -175,14 +175,14 @@ def test_whole_weights_are_repeated_rows(case: Case) -> None:
         weights[np.unique(case.y, return_index=True)[1]] = 3  # no class is lost
     words = {"max_features": 12} if case.X.shape[1] > len(case.X) else {}  # repeated rows are fewer than they seem
     repeated = case.path(np.repeat(case.X, weights, axis=0), np.repeat(case.y, weights, axis=0), **words)
-    for way in ("moments", "columns"):
-        same(case.path(way=way, sample_weight=weights, **words), repeated)
+    for solver in ("gram", "columns"):
+        same(case.path(solver=solver, sample_weight=weights, **words), repeated)
     same(case.path(sample_weight=np.ones(len(case.X))), case.path())
     moments = Moments.of(case.X, case.y, sample_weight=weights, model=repeated.model)
     same(select(moments, **(case.words | words)), repeated)
 
 
-def test_scaled_weights_keep_what_does_not_count_rows(case: Case, plain: Path) -> None:
+def test_scaled_weights_keep_what_does_not_count_rows(case: Case, plain: SelectionPath) -> None:
     """Shares of the scatter know no number of rows; tests and penalties do."""
     criterion = "r2" if plain.model == "linear" else "trace"
     words = {"criterion": criterion, "enter": 0.01, "leave": 0.01, "max_features": 8, "strategy": "dropping"}
@@ -192,24 +192,24 @@ def test_scaled_weights_keep_what_does_not_count_rows(case: Case, plain: Path) -
         same(case.path(sample_weight=factor * weights, **words), path)
 
 
-def test_threads(case: Case, plain: Path) -> None:
+def test_threads(case: Case, plain: SelectionPath) -> None:
     for threads in (1, 2):
         with threadpool_limits(threads):
             same(case.path(), plain)
 
 
-@pytest.mark.parametrize("way", ["moments", "columns"])
-def test_threads_on_a_table_that_is_worth_them(way: str) -> None:
+@pytest.mark.parametrize("solver", ["gram", "columns"])
+def test_threads_on_a_table_that_is_worth_them(solver: str) -> None:
     large = classes(9, n=3000, p=220, enter=0.01, leave=0.01)
     with threadpool_limits(1):
-        one = large.path(way=way)
+        one = large.path(solver=solver)
     with threadpool_limits(2):
-        two = large.path(way=way)
+        two = large.path(solver=solver)
     same(two, one)
     assert len(one.selected) > 4
 
 
-def test_names_of_classes(case: Case, plain: Path) -> None:
+def test_names_of_classes(case: Case, plain: SelectionPath) -> None:
     if plain.model == "linear":
         pytest.skip("a regression has no classes")
     labels, codes = np.unique(case.y, return_inverse=True)
@@ -225,7 +225,7 @@ def test_names_of_classes(case: Case, plain: Path) -> None:
         same(case.path(y=np.array(names)[codes]), plain)
 
 
-def test_scale_and_shift_of_the_target(case: Case, plain: Path) -> None:
+def test_scale_and_shift_of_the_target(case: Case, plain: SelectionPath) -> None:
     if plain.model == "discriminant":
         pytest.skip("classes have no scale")
     for y in (case.y * 1e6, case.y * 1e-6, case.y + 1e6, 3 - case.y):
@@ -238,9 +238,9 @@ def test_scale_and_shift_of_the_target(case: Case, plain: Path) -> None:
 def test_every_strategy_on_every_way(strategy: str, make: Callable[..., Case]) -> None:
     for seed in range(20, 24):
         case = make(seed, strategy=strategy)
-        plain = case.path(way="columns")
+        plain = case.path(solver="columns")
         order = np.random.default_rng(seed).permutation(24)
-        shuffled = case.path(case.X[:, order] * 1e6 + 1e6, way="moments")
+        shuffled = case.path(case.X[:, order] * 1e6 + 1e6, solver="gram")
         assert moved_back(shuffled, order) == entered(plain)
         assert shuffled.n_evaluations == plain.n_evaluations
         assert shuffled.sizes() == plain.sizes()

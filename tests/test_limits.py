@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from datasets import colon
-from dropstep import EBIC, MallowsCp, Significance, Stop, select
-from dropstep.criteria import CRITERIA, OfMatrix
-from dropstep.strategies import STRATEGIES
+from dropstep import EBIC, MallowsCp, Significance, StopReason, select
+from dropstep.models.least_squares.criteria import CRITERIA, OfMatrix
+from dropstep.search.strategies import STRATEGIES
 
 PENALISED = sorted(name for name, criterion in CRITERIA.items() if criterion.penalised)
 
@@ -26,7 +26,7 @@ PENALISED = sorted(name for name, criterion in CRITERIA.items() if criterion.pen
 def test_max_features_is_reached_and_kept(data_dir: Any, strategy: str) -> None:
     X, y = colon(data_dir)
     path = select(X, y, strategy=strategy, enter=0, max_features=5)
-    assert (len(path.selected), path.stop) == (5, Stop.MAX_FEATURES)
+    assert (len(path.selected), path.stop) == (5, StopReason.MAX_FEATURES)
     assert path.score >= select(X, y, strategy="forward", enter=0, max_features=5).score
 
 
@@ -37,7 +37,7 @@ def test_enter_of_minus_infinity_insists_on_max_features(criterion: str) -> None
     y = np.digitize(y, [-0.5, 0.5]) if CRITERIA[criterion].kind == "discriminant" else y
     for strategy in ("dropping", "forward", "stepwise", "fbed"):
         path = select(X, y, criterion=criterion, strategy=strategy, enter=-math.inf, max_features=4)
-        assert (len(path.selected), path.stop) == (4, Stop.MAX_FEATURES)
+        assert (len(path.selected), path.stop) == (4, StopReason.MAX_FEATURES)
 
 
 def test_dropping_recalls_and_exchanges_at_max_features() -> None:
@@ -63,7 +63,7 @@ def test_a_removal_after_the_cap_is_the_reason_to_stop() -> None:
     y = X[:, 0] + X[:, 1] + 0.01 * rng.normal(size=60)
     X[:, 2] = y + 0.3 * rng.normal(size=60)
     path = select(X, y, strategy="forward_backward", criterion="bic", max_features=3)
-    assert (set(path.selected), path.stop) == ({0, 1}, Stop.LEAVE)
+    assert (set(path.selected), path.stop) == ({0, 1}, StopReason.LEAVE)
 
 
 @pytest.mark.parametrize("criterion", PENALISED)
@@ -100,10 +100,10 @@ def test_the_default_regression_selects_nothing_from_noise(n: int, p: int) -> No
 @pytest.mark.parametrize("n", [8, 13, 40, 200])
 @pytest.mark.parametrize("m", [1, 2, 7, 30])
 def test_the_penalty_of_ebic_grows_with_every_addition(n: int, m: int) -> None:
-    from dropstep.criteria import Size
-    from dropstep.problem import problem_of
-    from dropstep.table import Table
-    from dropstep.target import as_target
+    from dropstep.data.table import Table
+    from dropstep.data.target import as_target
+    from dropstep.models.least_squares.criteria import Size
+    from dropstep.models.least_squares.problem import problem_of
 
     rng = np.random.default_rng(2)
     problem = problem_of(Table(rng.normal(size=(n, 2))), as_target(rng.normal(size=n), n, "linear"), None, "columns")
@@ -138,14 +138,19 @@ class HarmonicMean(OfMatrix):
 
 
 @pytest.mark.parametrize("criterion", ["pillai", "roy", "trace", "wilks", HarmonicMean()])
-@pytest.mark.parametrize("way", ["columns", "moments"])
-def test_an_exact_multiple_never_wins_over_the_first_column(criterion: Any, way: str) -> None:
+@pytest.mark.parametrize("solver", ["columns", "gram"])
+def test_an_exact_multiple_never_wins_over_the_first_column(criterion: Any, solver: str) -> None:
     for seed in range(40):
         rng = np.random.default_rng([11, seed])
         X = rng.normal(size=(40, 6))
         y = np.digitize(X[:, 0] + 0.7 * rng.normal(size=40), [-0.6, 0.6])
         X = np.c_[X, X[:, 0] * rng.uniform(-5, 5)]
-        assert 6 not in select(X, y, criterion=criterion, strategy="forward", enter=0, max_features=3, way=way).selected
+        assert (
+            6
+            not in select(
+                X, y, criterion=criterion, strategy="forward", enter=0, max_features=3, solver=solver
+            ).selected
+        )
 
 
 # --- several targets -------------------------------------------------------------------------------------------------
@@ -153,14 +158,14 @@ def test_an_exact_multiple_never_wins_over_the_first_column(criterion: Any, way:
 
 @pytest.mark.parametrize("criterion", ["rss", "r2", "aic", "bic", "ebic"])
 @pytest.mark.parametrize("strategy", sorted(STRATEGIES))
-@pytest.mark.parametrize("way", ["columns", "moments"])
-def test_a_target_that_is_explained_exactly_does_not_end_the_search(criterion: str, strategy: str, way: str) -> None:
+@pytest.mark.parametrize("solver", ["columns", "gram"])
+def test_a_target_that_is_explained_exactly_does_not_end_the_search(criterion: str, strategy: str, solver: str) -> None:
     rng = np.random.default_rng(12)
     X = rng.normal(size=(80, 7))
     Y = np.c_[3 * X[:, 2], X[:, 4] - X[:, 5] + 0.1 * rng.normal(size=80)]
-    path = select(X, Y, criterion=criterion, strategy=strategy, way=way)
+    path = select(X, Y, criterion=criterion, strategy=strategy, solver=solver)
     assert set(path.selected) == {2, 4, 5}
-    assert path.stop in (Stop.ENTER, Stop.LEAVE)
+    assert path.stop in (StopReason.ENTER, StopReason.LEAVE)
 
 
 def test_cp_with_a_singular_full_covariance_is_refused_by_both_solvers() -> None:
@@ -169,9 +174,9 @@ def test_cp_with_a_singular_full_covariance_is_refused_by_both_solvers() -> None
     Y = np.c_[X[:, 0] - X[:, 1], rng.normal(size=60)]
     mixed = np.c_[Y[:, 1] + X[:, 0], Y[:, 1] - X[:, 2]]  # a combination is explained exactly
     for targets in (Y, mixed):
-        for way in ("columns", "moments"):
+        for solver in ("columns", "gram"):
             with pytest.raises(ValueError, match=r"fits some target, or a combination of targets, exactly"):
-                select(X, targets, criterion="cp", way=way)
+                select(X, targets, criterion="cp", solver=solver)
 
 
 # --- numbers ---------------------------------------------------------------------------------------------------------
@@ -182,8 +187,8 @@ def test_an_included_constant_of_any_size_changes_nothing() -> None:
     X = rng.normal(size=(3000, 100))
     y = X[:, 3] - X[:, 40] + X[:, 77] + rng.normal(size=3000)
     X[:, 0] = 1e8
-    plain = select(X, y, criterion="bic", strategy="stepwise", way="columns")
-    path = select(X, y, criterion="bic", strategy="stepwise", way="columns", include=[0])
+    plain = select(X, y, criterion="bic", strategy="stepwise", solver="columns")
+    path = select(X, y, criterion="bic", strategy="stepwise", solver="columns", include=[0])
     assert path.selected == (0, *plain.selected)
     assert path.score == pytest.approx(plain.score, rel=1e-9)
     assert not any(step.action == "remove" for step in path.steps)
@@ -195,7 +200,7 @@ def test_a_sum_in_single_precision_is_a_combination() -> None:
         X = (rng.normal(size=(4000, 80)) + offset).astype(np.float32)
         X[:, 79] = X[:, 0] + X[:, 1]
         y = X[:, 0] - X[:, 1] + 0.5 * X[:, 2] + rng.normal(size=4000)
-        path = select(X, y, criterion="rss", enter=-math.inf, strategy="forward", include=[0, 1], way="columns")
+        path = select(X, y, criterion="rss", enter=-math.inf, strategy="forward", include=[0, 1], solver="columns")
         assert 79 not in path.selected
 
 
@@ -219,7 +224,7 @@ def test_parameters_of_objects_are_checked(make: Any, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["strategy", "model", "criterion", "enter", "leave", "drop", "max_features", "rounds", "way"]
+    "name", ["strategy", "model", "criterion", "enter", "leave", "drop", "max_features", "rounds", "solver"]
 )
 @pytest.mark.parametrize(
     "value", [np.array([1, 2]), np.array(["auto", "bic"]), [0.1, 0.2]], ids=["ints", "texts", "list"]
@@ -231,15 +236,15 @@ def test_arrays_for_scalar_parameters_are_refused_in_a_sentence(name: str, value
         select(X, y, **{name: value})
 
 
-@pytest.mark.parametrize("way", ["columns", "moments"])
-def test_pillai_of_classes_that_are_far_apart_warns_of_nothing(way: str) -> None:
+@pytest.mark.parametrize("solver", ["columns", "gram"])
+def test_pillai_of_classes_that_are_far_apart_warns_of_nothing(solver: str) -> None:
     for seed in range(40):
         rng = np.random.default_rng(seed)
         y = np.arange(40) % int(rng.integers(2, 5))
         X = rng.normal(size=(40, 4))
         X[:, 0] += y * 10.0 ** rng.integers(5, 12)
         X[:, 1] = X[:, 0] + 10.0 ** rng.integers(-5, 1) * rng.normal(size=40) + (y == 0) * 10.0 ** rng.integers(0, 9)
-        path = select(X, y, model="discriminant", criterion="pillai", strategy="forward", enter=0, way=way)
+        path = select(X, y, model="discriminant", criterion="pillai", strategy="forward", enter=0, solver=solver)
         assert 0 < path.score <= y.max() * (1 + 1e-9)
 
 
@@ -307,7 +312,7 @@ def test_floating_goes_on_from_several_included_features() -> None:
     y = X[:, 5] - X[:, 7] + 0.5 * rng.normal(size=100)
     for include in ([0, 1], [0, 1, 2]):
         path = select(X, y, strategy="floating", include=include)
-        assert (set(path.selected), path.stop) == ({*include, 5, 7}, Stop.ENTER)
+        assert (set(path.selected), path.stop) == ({*include, 5, 7}, StopReason.ENTER)
 
 
 # --- precision -------------------------------------------------------------------------------------------------------
@@ -325,10 +330,10 @@ def test_callbacks_see_the_steps_of_the_path_once() -> None:
     X, y = needs_rows()
     seen: list[Any] = []
     path = select(X, y, callback=seen.append)
-    assert path.way == "columns"
+    assert path.solver == "columns"
     assert {0, 1, 5} <= set(path.selected)
     assert seen == list(path.steps)
-    reference = select(X, y, way="columns")
+    reference = select(X, y, solver="columns")
     assert (path.selected, path.stop) == (reference.selected, reference.stop)
     assert path.score == pytest.approx(reference.score, rel=1e-12)
 
@@ -340,9 +345,9 @@ def test_a_callback_stops_the_search_where_it_stands() -> None:
         path = select(X, y, callback=lambda step, seen=seen, count=count: seen.append(step) or len(seen) == count)
         assert seen == list(path.steps)
         assert len(path.steps) == count
-        assert path.stop is Stop.CALLBACK
+        assert path.stop is StopReason.CALLBACK
 
 
 def test_evaluations_of_a_scan_that_is_repeated_from_rows_are_counted() -> None:
     X, y = needs_rows()
-    assert select(X, y).n_evaluations >= select(X, y, way="columns").n_evaluations
+    assert select(X, y).n_evaluations >= select(X, y, solver="columns").n_evaluations

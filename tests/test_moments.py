@@ -151,13 +151,13 @@ def test_select_of_moments_is_select_of_rows(kind: str, strategy: str) -> None:
         table = rows(seed, kind)
         frame = pd.DataFrame(table.X, columns=list("abcdefg"))
         words: dict[str, Any] = {"strategy": strategy, "exclude": ["g"]}
-        by_rows = select(frame, table.y, sample_weight=table.weights, model=table.model, way="columns", **words)
+        by_rows = select(frame, table.y, sample_weight=table.weights, model=table.model, solver="columns", **words)
         moments = Moments.of(frame, table.y, sample_weight=table.weights, model=table.model)
         by_moments = select(moments, **words)
         assert by_moments.selected == by_rows.selected
         assert by_moments.selected_names == by_rows.selected_names
         assert by_moments.ranking == by_rows.ranking
-        assert (by_moments.stop, by_moments.model, by_moments.way) == (by_rows.stop, by_rows.model, "moments")
+        assert (by_moments.stop, by_moments.model, by_moments.solver) == (by_rows.stop, by_rows.model, "gram")
         assert by_moments.n_evaluations == by_rows.n_evaluations
         np.testing.assert_allclose(by_moments.score, by_rows.score, rtol=1e-9)
 

@@ -17,20 +17,20 @@ import numpy as np
 import pytest
 
 import nist
-from dropstep import Stop, select
+from dropstep import StopReason, select
 
 DIGITS = 1e-7
 BY_NAME = {problem.name: problem for problem in nist.PROBLEMS}
 
 # How many features the forward path reaches, and the start of backward has. All there are, but for Filip: one more of
 # its features than listed here would be progress, one less a loss. What is missing must be in the notes.
-WAYS = ("columns", "moments")
+SOLVERS = ("columns", "gram")
 EASY = {"Longley": 6, "Wampler3": 5, "Wampler4": 5, "Wampler5": 5}
-FORWARD_REACHES = {"columns": EASY | {"Filip": 9}, "moments": EASY | {"Filip": 5}}
-BACKWARD_STARTS = {"columns": EASY | {"Filip": 10}, "moments": EASY | {"Filip": 4}}
+FORWARD_REACHES = {"columns": EASY | {"Filip": 9}, "gram": EASY | {"Filip": 5}}
+BACKWARD_STARTS = {"columns": EASY | {"Filip": 10}, "gram": EASY | {"Filip": 4}}
 # A residual up to this part of the total sum of squares is no residual: rounding is all there is to report.
-EXACT_FIT = {"columns": 1e-22, "moments": 1e-13}
-CASES = [(way, name) for way in WAYS for name in (*EASY, "Filip")]
+EXACT_FIT = {"columns": 1e-22, "gram": 1e-13}
+CASES = [(solver, name) for solver in SOLVERS for name in (*EASY, "Filip")]
 
 
 def given(name):
@@ -39,18 +39,18 @@ def given(name):
     return np.array(rows), np.array(y), rows, y
 
 
-def forward(X, y, way):
-    return select(X, y, model="linear", strategy="forward", criterion="rss", enter=0, way=way)
+def forward(X, y, solver):
+    return select(X, y, model="linear", strategy="forward", criterion="rss", enter=0, solver=solver)
 
 
-def assert_digits(score, rows, y, features, way):
+def assert_digits(score, rows, y, features, solver):
     exact = nist.exact_rss(rows, y, features)
     total = nist.exact_rss(rows, y, ())
-    if exact <= Fraction(EXACT_FIT[way]) * total:
-        assert 0 <= score <= EXACT_FIT[way] * float(total) * (1 + 1e-9), (features, score, float(exact))
+    if exact <= Fraction(EXACT_FIT[solver]) * total:
+        assert 0 <= score <= EXACT_FIT[solver] * float(total) * (1 + 1e-9), (features, score, float(exact))
         return
     rounding = Fraction(len(y) * sys.float_info.epsilon)
-    floor = total * (rounding if way == "moments" else rounding**2)
+    floor = total * (rounding if solver == "gram" else rounding**2)
     assert abs(Fraction(score) - exact) <= max(Fraction(DIGITS) * exact, floor), (features, score, float(exact))
 
 
@@ -95,81 +95,86 @@ def test_certified_coefficients_give_the_certified_residuals(name):
 # ---- the library -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("way", "name"), CASES)
-def test_every_score_of_the_forward_path_has_seven_digits(way, name):
+@pytest.mark.parametrize(("solver", "name"), CASES)
+def test_every_score_of_the_forward_path_has_seven_digits(solver, name):
     X, y, rows, target = given(name)
-    path = forward(X, y, way)
-    assert_digits(path.start, rows, target, (), way)
+    path = forward(X, y, solver)
+    assert_digits(path.start, rows, target, (), solver)
     for features, score in sets_and_scores(path):
-        assert_digits(score, rows, target, features, way)
-    assert len(path.selected) >= FORWARD_REACHES[way][name]
+        assert_digits(score, rows, target, features, solver)
+    assert len(path.selected) >= FORWARD_REACHES[solver][name]
     assert len(path.selected) == X.shape[1] or path.notes
 
 
-@pytest.mark.parametrize(("way", "name"), CASES)
-def test_every_addition_is_the_best_one_to_seven_digits(way, name):
+@pytest.mark.parametrize(("solver", "name"), CASES)
+def test_every_addition_is_the_best_one_to_seven_digits(solver, name):
     X, y, rows, target = given(name)
-    path = forward(X, y, way)
-    for size in range(FORWARD_REACHES[way][name]):
+    path = forward(X, y, solver)
+    for size in range(FORWARD_REACHES[solver][name]):
         before, chosen = path.selected[:size], path.selected[: size + 1]
         rest = set(range(X.shape[1])) - set(before)
         best = min(nist.exact_rss(rows, target, (*before, j)) for j in rest)
         assert nist.exact_rss(rows, target, chosen) <= best * (1 + Fraction(DIGITS))
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("name", [*EASY, "Filip"])
-def test_forward_order_is_the_exact_order(way, name):
+def test_forward_order_is_the_exact_order(solver, name):
     """Every best addition is clear of the second best by more than rounding, also where the gain is 1 in 1e16."""
     X, y, rows, target = given(name)
-    path = forward(X, y, way)
+    path = forward(X, y, solver)
     exact = tuple(j for j, _ in nist.exact_forward(rows, target))
     assert path.selected == exact[: len(path.selected)]
 
 
-@pytest.mark.parametrize(("way", "name"), CASES)
-def test_every_score_of_the_backward_path_has_seven_digits(way, name):
+@pytest.mark.parametrize(("solver", "name"), CASES)
+def test_every_score_of_the_backward_path_has_seven_digits(solver, name):
     X, y, rows, target = given(name)
-    path = select(X, y, model="linear", strategy="backward", criterion="rss", leave=math.inf, way=way)
+    path = select(X, y, model="linear", strategy="backward", criterion="rss", leave=math.inf, solver=solver)
     start = path.steps[0].features
-    assert len(start) >= BACKWARD_STARTS[way][name]
+    assert len(start) >= BACKWARD_STARTS[solver][name]
     assert len(start) == X.shape[1] or path.notes
     for features, score in sets_and_scores(path):
-        assert_digits(score, rows, target, features, way)
+        assert_digits(score, rows, target, features, solver)
     assert path.selected == ()
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("name", ["Wampler1", "Wampler2"])
-def test_an_exact_fit_ends_the_path_and_says_so(way, name):
+def test_an_exact_fit_ends_the_path_and_says_so(solver, name):
     """A feature to spare must not enter: nothing is left for it to explain."""
     X, y, rows, target = given(name)
     spare = np.cos(np.arange(len(y)))
-    path = forward(np.column_stack([X, spare]), y, way)
-    assert path.stop is Stop.EXACT
+    path = forward(np.column_stack([X, spare]), y, solver)
+    assert path.stop is StopReason.EXACT
     assert X.shape[1] not in path.selected
     assert len(path.selected) >= 4
     for features, score in sets_and_scores(path):
-        assert_digits(score, rows, target, features, way)
+        assert_digits(score, rows, target, features, solver)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("name", ["Wampler1", "Wampler2"])
-def test_an_exact_fit_that_takes_every_feature_says_so(way, name):
+def test_an_exact_fit_that_takes_every_feature_says_so(solver, name):
     X, y, rows, target = given(name)
-    path = forward(X, y, way)
-    assert path.stop is Stop.EXACT
+    path = forward(X, y, solver)
+    assert path.stop is StopReason.EXACT
     for features, score in sets_and_scores(path):
-        assert_digits(score, rows, target, features, way)
+        assert_digits(score, rows, target, features, solver)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("name", EASY)
-def test_the_full_model_has_the_certified_values(way, name):
+def test_the_full_model_has_the_certified_values(solver, name):
     """The doubles of these four are the decimals, or near enough, so the certified values hold for them too."""
     problem = BY_NAME[name]
     X, y, *_ = given(name)
-    everything = {"strategy": "forward", "include": list(range(X.shape[1])), "max_features": X.shape[1], "way": way}
+    everything = {
+        "strategy": "forward",
+        "include": list(range(X.shape[1])),
+        "max_features": X.shape[1],
+        "solver": solver,
+    }
     rss = select(X, y, model="linear", criterion="rss", **everything).score
     r2 = select(X, y, model="linear", criterion="r2", **everything).score
     assert rss == pytest.approx(float(problem.rss), rel=DIGITS)

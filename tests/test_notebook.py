@@ -9,17 +9,17 @@ from sklearn.datasets import load_digits
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from dropstep import Path, Selector, select
+from dropstep import SelectionPath, Selector, select
 from test_report import EVIL, REMOVING, Page, assert_adds_up, crooked, number_of
 
 
 @pytest.fixture(scope="module")
-def digits() -> Path:
+def digits() -> SelectionPath:
     X, y = load_digits(return_X_y=True, as_frame=True)
     return select(X.iloc[:600], y.iloc[:600], enter=0.05, leave=0.05)
 
 
-def test_a_path_is_told_in_short(digits: Path) -> None:
+def test_a_path_is_told_in_short(digits: SelectionPath) -> None:
     html = digits._repr_html_()
     page = Page(html)
     assert f"{len(digits.selected)} of 64 features selected by dropping, trace" in page.text
@@ -42,7 +42,7 @@ def test_displayed_gains_add_up_to_the_score(strategy: str, p: int) -> None:
     assert "<s>" in table
 
 
-def test_its_colours_are_those_of_the_page(digits: Path) -> None:
+def test_its_colours_are_those_of_the_page(digits: SelectionPath) -> None:
     """No colour of text and no background but that of the bars, which shows on white and on black."""
     styles = ";".join(Page(digits._repr_html_()).values("style"))
     assert not re.search(r"(?<!-)color:", styles)

@@ -56,7 +56,7 @@ def sample(n: int = 12) -> Sample:
 def test_every_row_is_on_one_side(split: Split) -> None:
     training, test = split.rows(sample(), [0, 1])
     assert sorted([*training, *test]) == list(range(12))
-    assert len(training) == (8 if split.way == "fixed" else round(12 * split.share))
+    assert len(training) == (8 if split.solver == "fixed" else round(12 * split.share))
 
 
 def test_the_same_seed_gives_the_same_split_and_another_another() -> None:
@@ -119,10 +119,10 @@ class Uci:
 
     def __init__(self, members: dict[str, bytes] | bytes | None) -> None:
         self.members = members
-        self.asked: list[str] = []
+        self.params: list[str] = []
 
     def __call__(self, url: str, output_file: Any, pooch: Any) -> None:
-        self.asked.append(url)
+        self.params.append(url)
         if self.members is None:
             raise ConnectionRefusedError("no network")
         if isinstance(self.members, bytes):
@@ -137,7 +137,7 @@ def test_fetched_once_and_kept(tmp_path: Path) -> None:
     uci = Uci({"folder/toy.csv": CONTENT, "readme.txt": b""})
     assert fetch(TOY, tmp_path / "cache", uci) == tmp_path / "cache"
     fetch(TOY, tmp_path / "cache", uci)
-    assert uci.asked == [TOY.url]
+    assert uci.params == [TOY.url]
     assert [file.name for file in (tmp_path / "cache").iterdir()] == ["toy.csv"]
     assert TOY.read(checked(TOY, TOY.files[0], tmp_path / "cache")).y.tolist() == ["a", "b"]
 

@@ -9,29 +9,29 @@ import numpy as np
 import pytest
 
 import datasets
-from dropstep import Moments, Selector, Stop, select
+from dropstep import Moments, Selector, StopReason, select
 
 PAPER = ("dropping", "forward_backward", "stepwise")
 HALVES = 3
 
 
 @pytest.mark.parametrize("strategy", PAPER)
-@pytest.mark.parametrize("way", ["auto", "moments", "columns"])
-def test_optic(strategy: str, way: str, data_dir: FilePath) -> None:
-    path = select(*datasets.optdigits(data_dir), strategy=strategy, enter=0.05, leave=0.05, way=way)
+@pytest.mark.parametrize("solver", ["auto", "gram", "columns"])
+def test_optic(strategy: str, solver: str, data_dir: FilePath) -> None:
+    path = select(*datasets.optdigits(data_dir), strategy=strategy, enter=0.05, leave=0.05, solver=solver)
     assert len(path.selected) == 49
     assert round(path.score, 4) == 26.0313
-    assert path.stop is Stop.ENTER
+    assert path.stop is StopReason.ENTER
     assert not path.notes
 
 
 @pytest.mark.parametrize("strategy", PAPER)
-@pytest.mark.parametrize("way", ["auto", "moments", "columns"])
-def test_satellite(strategy: str, way: str, data_dir: FilePath) -> None:
-    path = select(*datasets.satellite(data_dir), strategy=strategy, enter=0.05, leave=0.05, way=way)
+@pytest.mark.parametrize("solver", ["auto", "gram", "columns"])
+def test_satellite(strategy: str, solver: str, data_dir: FilePath) -> None:
+    path = select(*datasets.satellite(data_dir), strategy=strategy, enter=0.05, leave=0.05, solver=solver)
     assert len(path.selected) == 18
     assert round(path.score, 4) == 15.1458
-    assert path.stop is Stop.ENTER
+    assert path.stop is StopReason.ENTER
     assert not path.notes
 
 
@@ -72,9 +72,9 @@ def test_parkinson_runs_away_without_breaking(strategy: str, half: int, halves: 
     path = select(X, y, strategy=strategy, enter=0.01, leave=0.01)
     assert len(path.selected) <= 378 - 2 - 1
     assert max(path.sizes()) <= 378 - 2 - 1
-    assert path.stop in (Stop.ROWS, Stop.SPAN, Stop.ENTER, Stop.EXACT)
+    assert path.stop in (StopReason.ROWS, StopReason.SPAN, StopReason.ENTER, StopReason.EXACT)
     if len(path.selected) > 300:
-        assert path.stop in (Stop.ROWS, Stop.SPAN, Stop.EXACT)
+        assert path.stop in (StopReason.ROWS, StopReason.SPAN, StopReason.EXACT)
     score = path.start
     for step in path.steps:
         assert np.isfinite([step.gain, step.score]).all()
@@ -96,7 +96,7 @@ def test_parkinson_by_the_papers_thresholds_and_by_a_test(half: int, halves: lis
     assert 4 <= len(paper.selected) <= 375
     tested = select(X, y)
     assert 2 <= len(tested.selected) <= 30
-    assert tested.stop is Stop.ENTER
+    assert tested.stop is StopReason.ENTER
 
 
 def test_parkinson_scores_are_those_of_the_definition(halves: list[tuple[Any, Any]]) -> None:

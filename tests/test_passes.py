@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dropstep import Path, select
-from dropstep.basis import Foresight
-from dropstep.columns import Columns
-from dropstep.problem import cheaper_way
+from dropstep import SelectionPath, select
+from dropstep.data.columns import Columns
+from dropstep.models.least_squares.problem import choose_solver
+from dropstep.projection.basis import Foresight
 
 N, P, TRUE = 1000, 2500, 40
 
@@ -40,7 +40,7 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return made
 
 
-def steps_with_passes(path_of: Callable[..., Path], made: list[int]) -> list[tuple[str, int]]:
+def steps_with_passes(path_of: Callable[..., SelectionPath], made: list[int]) -> list[tuple[str, int]]:
     """What each step did, and how many products were made for it."""
     told: list[tuple[str, int]] = []
     seen = 0
@@ -56,7 +56,7 @@ def steps_with_passes(path_of: Callable[..., Path], made: list[int]) -> list[tup
 
 @pytest.mark.parametrize("strategy", ["forward", "stepwise"])
 def test_far_fewer_passes_than_steps(strategy: str, table: Any, passes: list[int]) -> None:
-    path = select(*table, strategy=strategy, way="columns")
+    path = select(*table, strategy=strategy, solver="columns")
     assert len(path.selected) >= TRUE
     assert len(passes) <= len(path.selected) / 5
     assert all(m <= 32 for m in passes)
@@ -109,7 +109,7 @@ def test_what_is_fetched_ahead_is_what_moments_hold(strategy: str, kind: str, ta
         y = np.column_stack([y, X[:, 20:60].sum(axis=1) + 0.5 * np.random.default_rng(2).standard_normal(N)])
     if kind == "classes":
         y, words["enter"], words["leave"] = np.digitize(y, np.quantile(y, [0.3, 0.7])), 0.01, 0.005
-    columns, moments = (select(X, y, way=way, **words) for way in ("columns", "moments"))
+    columns, moments = (select(X, y, solver=solver, **words) for solver in ("columns", "gram"))
     assert len(columns.selected) > 32
     assert [(s.action, s.features, s.pool) for s in columns.steps] == [
         (s.action, s.features, s.pool) for s in moments.steps
@@ -129,21 +129,21 @@ def test_what_was_fetched_in_vain_is_not_fetched_again_soon() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "p", "asked", "way"),
+    ("n", "p", "asked", "solver"),
     [
-        (200_000, 200, None, "moments"),  # tall
-        (52_397, 276, 20, "moments"),
+        (200_000, 200, None, "gram"),  # tall
+        (52_397, 276, 20, "gram"),
         (80_000, 5_000, 20, "columns"),  # 20 features cost less than X'X
         (5_000, 10_000, None, "columns"),  # square: S would be larger than X
         (500, 20_000, None, "columns"),  # wide
         (80, 80, 4, "columns"),  # tiny: as cheap, and more digits
     ],
 )
-def test_the_way_is_the_cheaper_one(n: int, p: int, asked: int | None, way: str) -> None:
-    assert cheaper_way(n, p, asked) == way
+def test_the_way_is_the_cheaper_one(n: int, p: int, asked: int | None, solver: str) -> None:
+    assert choose_solver(n, p, asked) == solver
 
 
 def test_the_way_can_be_forced_and_is_told(table: Any) -> None:
     X, y = table[0][:, :50], table[1]
-    assert select(X, y).way == cheaper_way(N, 50)
-    assert {select(X, y, way=way).way for way in ("moments", "columns")} == {"moments", "columns"}
+    assert select(X, y).solver == choose_solver(N, 50)
+    assert {select(X, y, solver=solver).solver for solver in ("gram", "columns")} == {"gram", "columns"}

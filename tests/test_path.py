@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dropstep import Path, Step, Stop, select
-from dropstep.plots import moves
+from dropstep import SelectionPath, Step, StopReason, select
+from dropstep.presentation.plots import moves
 from tables import RandomTable, tables
 
 STRATEGIES = ("dropping", "forward", "backward", "stepwise", "forward_backward", "fbed", "floating", "swap")
@@ -54,7 +54,7 @@ def test_steps_add_up(table: RandomTable, strategy: str, data: st.DataObject) ->
     assert path.selected[: len(words.get("include", ()))] == tuple(words.get("include", ()))
 
 
-def replay(path: Path, excluded: set[int], most: int) -> None:
+def replay(path: SelectionPath, excluded: set[int], most: int) -> None:
     selected: list[int] = []
     dropped: set[int] = set()
     score = path.start
@@ -76,7 +76,7 @@ def replay(path: Path, excluded: set[int], most: int) -> None:
             dropped = set()
         if step.action in ("drop", "recall"):
             assert (step.gain, step.score) == (0.0, score)
-        elif path.stop is not Stop.EXACT:  # where nothing but rounding is left, scores have no meaning
+        elif path.stop is not StopReason.EXACT:  # where nothing but rounding is left, scores have no meaning
             assert turn * (step.score - score) == pytest.approx(step.gain, rel=1e-6, abs=1e-8 * (1 + abs(score)))
         assert step.pool == path.n_features - len(selected) - len(dropped) - len(excluded)
         assert size == len(selected)
@@ -88,13 +88,13 @@ def replay(path: Path, excluded: set[int], most: int) -> None:
 
 @pytest.mark.parametrize("strategy", ["dropping", "stepwise", "floating", "swap"])
 @pytest.mark.parametrize("criterion", ["ebic", "aic", "aicc", "rss"])
-@pytest.mark.parametrize("way", ["moments", "columns"])
-def test_every_target_needs_a_row_of_its_own(strategy: str, criterion: str, way: str) -> None:
+@pytest.mark.parametrize("solver", ["gram", "columns"])
+def test_every_target_needs_a_row_of_its_own(strategy: str, criterion: str, solver: str) -> None:
     """The residual of q targets is singular when fewer than q rows are left: the rows are used up before."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(19, 24))
     y = X[:, :3].sum(axis=1)[:, None] * rng.normal(size=3) + rng.normal(size=(19, 3))
-    path = select(X, y, strategy=strategy, criterion=criterion, way=way)
+    path = select(X, y, strategy=strategy, criterion=criterion, solver=solver)
     assert np.isfinite([path.score, *(step.gain for step in path.steps)]).all()
     assert len(path.selected) <= 19 - 1 - 3
 
@@ -112,7 +112,7 @@ def test_gains_obey_the_thresholds(strategy: str, make: Any) -> None:
             assert step.gain > enter
         if step.phase == "backward" and strategy != "floating":
             assert -step.gain <= leave
-    assert path.stop in (Stop.ENTER, Stop.LEAVE, Stop.POOL)
+    assert path.stop in (StopReason.ENTER, StopReason.LEAVE, StopReason.POOL)
 
 
 def test_dropping_in_phases() -> None:
@@ -139,7 +139,7 @@ def test_a_recalled_feature_can_enter() -> None:
         ("re-forward", "recall", (0, 2)),
         ("re-forward", "add", (0,)),
     ]
-    assert path.stop is Stop.EXACT
+    assert path.stop is StopReason.EXACT
     assert select(X, signal, strategy="fbed", rounds=0, **words).selected == (1,)
     assert select(X, signal, strategy="fbed", rounds=1, **words).selected == (1, 0)
 
@@ -163,7 +163,7 @@ def test_backward_starts_from_all() -> None:
     first = path.steps[0]
     assert (first.phase, first.action, first.features) == ("start", "add", tuple(range(10)))
     assert all((step.phase, step.action) == ("backward", "remove") for step in path.steps[1:])
-    assert path.stop is Stop.LEAVE
+    assert path.stop is StopReason.LEAVE
     assert set(path.selected) == {1, 3, 7}
 
 
@@ -206,9 +206,9 @@ def test_swaps_come_in_pairs_and_improve() -> None:
     assert set(path.selected) == {1, 2}
 
 
-@pytest.mark.parametrize("way", ["moments", "columns"])
+@pytest.mark.parametrize("solver", ["gram", "columns"])
 @pytest.mark.parametrize("strategy", ["swap", "floating", "stepwise"])
-def test_searches_end_where_rounding_is_all_that_is_left(strategy: str, way: str) -> None:
+def test_searches_end_where_rounding_is_all_that_is_left(strategy: str, solver: str) -> None:
     """Rows that are repeated look like more evidence than they are: fits become exact, and scores rounding."""
     for seed in range(12):
         rng = np.random.default_rng(seed)
@@ -217,8 +217,10 @@ def test_searches_end_where_rounding_is_all_that_is_left(strategy: str, way: str
         labels, groups = np.repeat(np.arange(16) % 3, 2), rng.integers(0, 12, size=24).tolist()
         for y, words in ((numbers, {"criterion": "bic"}), (labels, {"criterion": "wilks", "groups": groups})):
             made = count()
-            path = select(X, y, strategy=strategy, way=way, callback=lambda _, made=made: next(made) > 500, **words)
-            assert path.stop is not Stop.CALLBACK
+            path = select(
+                X, y, strategy=strategy, solver=solver, callback=lambda _, made=made: next(made) > 500, **words
+            )
+            assert path.stop is not StopReason.CALLBACK
 
 
 def test_forced_and_forbidden_features() -> None:
@@ -255,7 +257,7 @@ def test_max_features_counts_what_is_included() -> None:
         path = select(X, y, strategy=strategy, include=[9], max_features=3, enter=0.001, leave=0.0)
         assert len(path.selected) <= 3
         assert 9 in path.selected
-    assert select(X, y, max_features=3, enter=0.001, leave=0.0).stop is Stop.MAX_FEATURES
+    assert select(X, y, max_features=3, enter=0.001, leave=0.0).stop is StopReason.MAX_FEATURES
 
 
 # --- ranking ---------------------------------------------------------------------------------------------------------
@@ -300,7 +302,7 @@ def test_a_callback_sees_every_step_and_may_stop(strategy: str) -> None:
         seen = []
         path = select(X, y, strategy=strategy, callback=lambda step: seen.append(step) or len(seen) >= many)  # noqa: B023
         assert path.steps == whole.steps[:many]
-        assert path.stop is Stop.CALLBACK
+        assert path.stop is StopReason.CALLBACK
         assert path.score == path.steps[-1].score
         assert len(path.selected) == path.sizes()[-1]
 
@@ -318,17 +320,19 @@ def test_an_error_in_a_callback_comes_through() -> None:
 
 def test_stops_say_why() -> None:
     X, y = regression(4)
-    assert select(X, y).stop is Stop.ENTER
-    assert select(X, y, strategy="backward").stop is Stop.LEAVE
-    assert select(X, y, enter=-1e9, leave=-1e9).stop is Stop.POOL
-    assert select(X, y, max_features=1).stop is Stop.MAX_FEATURES
-    assert select(X[["f3"]].assign(a=X["f3"], b=2 * X["f3"]), y, enter=0, leave=0, criterion="rss").stop is Stop.SPAN
-    assert select(X, X["f1"] * 2 + 1).stop is Stop.EXACT
-    assert select(X * 0 + 1, y).stop is Stop.CONSTANT
-    assert select(X[:8], y[:8], criterion="rss", enter=0, leave=0, strategy="forward").stop is Stop.ROWS
-    assert select(X, y, callback=lambda step: True).stop is Stop.CALLBACK
-    assert len({str(stop) for stop in Stop}) == len(Stop)
-    for stop in Stop:
+    assert select(X, y).stop is StopReason.ENTER
+    assert select(X, y, strategy="backward").stop is StopReason.LEAVE
+    assert select(X, y, enter=-1e9, leave=-1e9).stop is StopReason.POOL
+    assert select(X, y, max_features=1).stop is StopReason.MAX_FEATURES
+    assert (
+        select(X[["f3"]].assign(a=X["f3"], b=2 * X["f3"]), y, enter=0, leave=0, criterion="rss").stop is StopReason.SPAN
+    )
+    assert select(X, X["f1"] * 2 + 1).stop is StopReason.EXACT
+    assert select(X * 0 + 1, y).stop is StopReason.CONSTANT
+    assert select(X[:8], y[:8], criterion="rss", enter=0, leave=0, strategy="forward").stop is StopReason.ROWS
+    assert select(X, y, callback=lambda step: True).stop is StopReason.CALLBACK
+    assert len({str(stop) for stop in StopReason}) == len(StopReason)
+    for stop in StopReason:
         assert str(stop)[0].islower()
         assert not str(stop).endswith(".")
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dropstep import Path, plots, select
-from dropstep.plots import plot_gains, plot_path, plot_pool, plot_ranking
+from dropstep import SelectionPath, plots, select
+from dropstep.presentation.plots import plot_gains, plot_path, plot_pool, plot_ranking
 
 plt: Any = pytest.importorskip("matplotlib.pyplot")
 same_color: Any = pytest.importorskip("matplotlib.colors").same_color
@@ -28,13 +28,13 @@ def _closed() -> Iterator[None]:
 # --- paths to draw ---------------------------------------------------------------------------------------------------
 
 
-def three() -> Path:
+def three() -> SelectionPath:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 3))
     return select(X, X @ [3, 2, 1] + rng.normal(size=100))
 
 
-def fifty() -> Path:
+def fifty() -> SelectionPath:
     """50 of 80 features, some by recall, with names of 40 letters."""
     rng = np.random.default_rng(3)
     X = rng.normal(size=(600, 80))
@@ -42,14 +42,14 @@ def fifty() -> Path:
     return replace(path, feature_names=tuple(f"measurement_of_something_rather_long_{j:04d}" for j in range(80)))
 
 
-def three_hundred() -> Path:
+def three_hundred() -> SelectionPath:
     rng = np.random.default_rng(2)
     X = rng.normal(size=(400, 320))
     y = X @ rng.exponential(size=320) + rng.normal(size=400)
     return select(X, y, strategy="forward", max_features=300, enter=-1e9)
 
 
-def crooked(strategy: str = "stepwise") -> Path:
+def crooked(strategy: str = "stepwise") -> SelectionPath:
     """Many removals: features share twelve causes, so that later ones make earlier ones useless."""
     rng = np.random.default_rng(3)
     X = rng.normal(size=(150, 12)) @ rng.normal(size=(12, 90)) + 0.35 * rng.normal(size=(150, 90))
@@ -57,7 +57,7 @@ def crooked(strategy: str = "stepwise") -> Path:
     return select(X, y, strategy=strategy, criterion="aic")
 
 
-def empty() -> Path:
+def empty() -> SelectionPath:
     rng = np.random.default_rng(0)
     return select(rng.normal(size=(50, 10)), rng.normal(size=50))
 
@@ -66,7 +66,7 @@ PATHS = {make.__name__: make for make in (three, fifty, three_hundred, crooked, 
 
 
 @pytest.fixture(scope="module")
-def paths() -> dict[str, Path]:
+def paths() -> dict[str, SelectionPath]:
     return {name: make() for name, make in PATHS.items()}
 
 
@@ -92,7 +92,7 @@ def overlaps(found: dict[str, Any]) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("name", PATHS)
 @pytest.mark.parametrize("plot", PLOTS)
-def test_no_text_lies_over_another_or_outside(plot: Any, name: str, paths: dict[str, Path]) -> None:
+def test_no_text_lies_over_another_or_outside(plot: Any, name: str, paths: dict[str, SelectionPath]) -> None:
     ax = plot(paths[name])
     found = boxes(ax)
     assert len(found) >= 5
@@ -102,7 +102,7 @@ def test_no_text_lies_over_another_or_outside(plot: Any, name: str, paths: dict[
 
 
 @pytest.mark.parametrize("plot", PLOTS)
-def test_given_axes_are_used_and_letters_fit_them(plot: Any, paths: dict[str, Path]) -> None:
+def test_given_axes_are_used_and_letters_fit_them(plot: Any, paths: dict[str, SelectionPath]) -> None:
     _, (left, right) = plt.subplots(1, 2, figsize=(14, 5), layout="constrained")
     assert plot(paths["fifty"], right) is right
     assert not left.has_data()
@@ -123,7 +123,7 @@ def test_the_path_has_a_door(strategy: str) -> None:
     assert overlaps(boxes(ax)) == []
 
 
-def test_every_move_is_a_mark_of_its_phase(paths: dict[str, Path]) -> None:
+def test_every_move_is_a_mark_of_its_phase(paths: dict[str, SelectionPath]) -> None:
     path = paths["crooked"]
     marks = {drawn.get_label(): drawn for drawn in plot_path(path).collections}
     kinds = {(step.phase, step.action) for step in path.steps}
@@ -150,7 +150,7 @@ def test_backward_starts_with_every_feature() -> None:
     assert line.get_ydata()[-1] == path.score
 
 
-def test_gains_are_those_of_the_entries(paths: dict[str, Path]) -> None:
+def test_gains_are_those_of_the_entries(paths: dict[str, SelectionPath]) -> None:
     path = paths["fifty"]
     bars = plot_gains(path).patches
     gains = {j: step.gain for step in path.steps if step.action == "add" for j in step.features}
@@ -161,7 +161,7 @@ def test_gains_are_those_of_the_entries(paths: dict[str, Path]) -> None:
     assert few.get_title(loc="left") == "Gains in order of entry, the first 5 of 50"
 
 
-def test_the_pool_falls_and_rises(paths: dict[str, Path]) -> None:
+def test_the_pool_falls_and_rises(paths: dict[str, SelectionPath]) -> None:
     path = paths["fifty"]
     assert plots.pools(path) == [80, *(step.pool for step in path.steps)]
     assert plots.pools(paths["empty"]) == [10]
@@ -169,7 +169,7 @@ def test_the_pool_falls_and_rises(paths: dict[str, Path]) -> None:
     assert [list(patch.get_data().values) for patch in stairs] == [plots.pools(path)] * 2
 
 
-def test_ranking_shows_what_became_of_each_feature(paths: dict[str, Path]) -> None:
+def test_ranking_shows_what_became_of_each_feature(paths: dict[str, SelectionPath]) -> None:
     path = paths["fifty"]
     assert [unit[0] for unit in plots.ranked(path)][:50] == list(path.selected)
     recalled = next(step for step in path.steps if step.phase == "re-forward" and step.action == "add").features[0]
@@ -189,7 +189,7 @@ def test_groups_share_a_row_and_the_excluded_have_none() -> None:
     assert sorted(labels) == ["x0, x1", "x4, x5"]
 
 
-def test_names_are_not_taken_for_formulas(paths: dict[str, Path]) -> None:
+def test_names_are_not_taken_for_formulas(paths: dict[str, SelectionPath]) -> None:
     named = replace(paths["three"], feature_names=("$a_{$", "b\nc  d", "e$^$f" * 20))
     ax = plot_gains(named)
     assert overlaps(boxes(ax)) == []
@@ -199,7 +199,7 @@ def test_names_are_not_taken_for_formulas(paths: dict[str, Path]) -> None:
     assert max(map(len, labels)) <= 36
 
 
-def test_without_matplotlib(paths: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_matplotlib(paths: dict[str, SelectionPath], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"plots need matplotlib: pip install 'dropstep\[plot\]'"):
         paths["three"].plot()

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
-from dropstep import Path, Step, Stop, select
-from dropstep.plots import moves
-from dropstep.report import findings, report_html, save_report
-from dropstep.report.markup import Html, count, named, names, number, short, tag, text
-from dropstep.report.picture import picture, ticks
+from dropstep import SelectionPath, Step, StopReason, select
+from dropstep.presentation.plots import moves
+from dropstep.presentation.report import findings, report_html, save_report
+from dropstep.presentation.report.markup import Html, count, named, names, number, short, tag, text
+from dropstep.presentation.report.picture import picture, ticks
 
 INLINE = {"a", "b", "bdi", "code", "span", "wbr"}
 VOID = {"br", "col", "link", "meta", "wbr"}
@@ -27,18 +27,18 @@ EVIL = ["<script>alert(1)</script>", "=cmd()", '" onload="alert(1)', "\u202eback
 
 
 @pytest.fixture(scope="module")
-def diabetes() -> Path:
+def diabetes() -> SelectionPath:
     return select(*load_diabetes(return_X_y=True, as_frame=True))
 
 
 @pytest.fixture(scope="module")
-def winding() -> Path:
+def winding() -> SelectionPath:
     """A path that drops, recalls, adds some of what it recalled, and removes."""
     return crooked("dropping")
 
 
 @pytest.fixture(scope="module")
-def grouped() -> Path:
+def grouped() -> SelectionPath:
     rng = np.random.default_rng(1)
     X = rng.normal(size=(200, 24))
     y = X[:, 0] - X[:, 1] + X[:, 6] + 0.5 * X[:, 9] + rng.normal(size=200)
@@ -47,19 +47,19 @@ def grouped() -> Path:
 
 
 @pytest.fixture(scope="module")
-def empty() -> Path:
+def empty() -> SelectionPath:
     rng = np.random.default_rng(0)
     return select(rng.normal(size=(50, 10)), rng.normal(size=50))
 
 
 @pytest.fixture(scope="module")
-def evil() -> Path:
+def evil() -> SelectionPath:
     rng = np.random.default_rng(4)
     X = rng.normal(size=(100, 4))
     return replace(select(X, X @ [3, 2, 1, 0.5] + rng.normal(size=100)), feature_names=tuple(EVIL))
 
 
-def crooked(strategy: str, n: int = 200, p: int = 60, seed: int = 0, **words: Any) -> Path:
+def crooked(strategy: str, n: int = 200, p: int = 60, seed: int = 0, **words: Any) -> SelectionPath:
     """Features that share twelve causes, so that later ones make earlier ones useless."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 12)) @ rng.normal(size=(12, p)) + 0.35 * rng.normal(size=(n, p))
@@ -131,7 +131,7 @@ def test_landmarks_headings_and_table_heads(name: str, request: pytest.FixtureRe
     assert len(page.all("h2")) == len(page.all("section"))
 
 
-def test_nothing_a_feature_is_called_becomes_markup(evil: Path) -> None:
+def test_nothing_a_feature_is_called_becomes_markup(evil: SelectionPath) -> None:
     html = report_html(
         evil, title=EVIL[0], command=EVIL[0], data={EVIL[0]: EVIL, "notes": [EVIL[0]], "x": {EVIL[0]: 1}}
     )
@@ -146,7 +146,7 @@ def test_nothing_a_feature_is_called_becomes_markup(evil: Path) -> None:
 # --- what it says ----------------------------------------------------------------------------------------------------
 
 
-def test_found_in_two_sentences(diabetes: Path, empty: Path) -> None:
+def test_found_in_two_sentences(diabetes: SelectionPath, empty: SelectionPath) -> None:
     found = (
         "Dropping selected 5 of 10 features, which bring the ebic from 3,846 to 3,574. The largest gain on entry was "
         "that of bmi (175.5); the search stopped because no candidate's gain is large enough to enter."
@@ -156,7 +156,7 @@ def test_found_in_two_sentences(diabetes: Path, empty: Path) -> None:
     assert nothing in Page(report_html(empty)).text
 
 
-def test_selected_features_in_order_with_their_gains(diabetes: Path) -> None:
+def test_selected_features_in_order_with_their_gains(diabetes: SelectionPath) -> None:
     text = Page(report_html(diabetes)).text
     rows = re.findall(r"(\d+) (\w+) (forward|re-forward) ([\d.]+) ([\d,.]+)(?= )", text)
     assert [row[1] for row in rows[:5]] == list(diabetes.selected_names)
@@ -171,7 +171,7 @@ def number_of(shown: str) -> float:
     return float(shown.replace(",", "").replace("−", "-"))
 
 
-def assert_adds_up(path: Path, gains: list[float], scores: list[float]) -> None:
+def assert_adds_up(path: SelectionPath, gains: list[float], scores: list[float]) -> None:
     """The start, with every displayed gain, is the score; and so is the last row."""
     sign = -1 if path.criterion == "aic" else 1
     rounding = 1e-3 * sum(map(abs, gains))
@@ -203,7 +203,7 @@ def test_displayed_gains_add_up_to_the_score(strategy: str, p: int) -> None:
     assert listed in Page(report_html(path)).text
 
 
-def test_features_in_from_the_start_have_their_gain(grouped: Path) -> None:
+def test_features_in_from_the_start_have_their_gain(grouped: SelectionPath) -> None:
     first, *rest = rows_of(report_html(grouped), "entries")
     assert first[1].text == "x21, x22, x23 start"
     assert first[2].text == number(grouped.steps[0].gain)
@@ -211,14 +211,14 @@ def test_features_in_from_the_start_have_their_gain(grouped: Path) -> None:
     assert grouped.start - sum(gains) == pytest.approx(grouped.score, abs=1e-3 * sum(map(abs, gains)))
 
 
-def test_an_infinite_gain_has_a_bar_too(diabetes: Path) -> None:
+def test_an_infinite_gain_has_a_bar_too(diabetes: SelectionPath) -> None:
     steps = (Step("forward", "add", (0,), 1.0, 5.0, 9), Step("forward", "add", (1,), math.inf, -math.inf, 8))
     html = report_html(replace(diabetes, steps=steps, selected=(0, 1), score=-math.inf))
     assert "nan%" not in html
     assert "inf%" not in html
 
 
-def test_what_was_dropped_and_what_came_back(winding: Path) -> None:
+def test_what_was_dropped_and_what_came_back(winding: SelectionPath) -> None:
     text = Page(report_html(winding)).text
     told = findings.turns(winding)
     assert told.entered
@@ -243,15 +243,17 @@ def test_other_turns_of_a_path() -> None:
     assert "re-forward: nothing added" in page.text
 
 
-def test_a_package_that_is_not_installed_has_no_version(diabetes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_that_is_not_installed_has_no_version(
+    diabetes: SelectionPath, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def missing(package: str) -> str:
         raise PackageNotFoundError(package)
 
-    monkeypatch.setattr("dropstep.report.sections.version", missing)
+    monkeypatch.setattr("dropstep.presentation.report.sections.version", missing)
     assert "dropstep unknown numpy unknown" in Page(report_html(diabetes)).text
 
 
-def test_what_was_asked_and_how_to_do_it_again(diabetes: Path) -> None:
+def test_what_was_asked_and_how_to_do_it_again(diabetes: SelectionPath) -> None:
     facts = {"Rows": 442, "Target": "progression", "Columns": {"number": 9, "text": 1}, "notes": "id was left out"}
     page = Page(report_html(diabetes, title="Diabetes", command="dropstep select d.csv --target y", data=facts))
     for part in (
@@ -269,21 +271,24 @@ def test_what_was_asked_and_how_to_do_it_again(diabetes: Path) -> None:
     assert "from dropstep import select" in Page(report_html(diabetes)).text
 
 
-def test_words_that_were_given_are_told(diabetes: Path) -> None:
-    path = with_fields(diabetes, asked={"strategy": "dropping", "enter": 0.5, "groups": None})
+def test_words_that_were_given_are_told(diabetes: SelectionPath) -> None:
+    path = with_fields(diabetes, params={"strategy": "dropping", "enter": 0.5, "groups": None})
     text = Page(report_html(path)).text
-    assert "path = select( X, y, strategy='dropping', model='linear', enter=0.5, groups=None, way='columns', )" in text
+    assert (
+        "path = select( X, y, strategy='dropping', model='linear', enter=0.5, groups=None, solver='columns', )" in text
+    )
     assert "enter 0.5" in text
     assert "were not recorded" not in text
     assert (
-        "path = select(X, y, model='linear', way='columns')" in Page(report_html(with_fields(diabetes, asked={}))).text
+        "path = select(X, y, model='linear', solver='columns')"
+        in Page(report_html(with_fields(diabetes, params={}))).text
     )
     given = {"include": np.array([3, 1]), "exclude": {"b", "c", "a"}, "groups": np.array(["u", "v"])}
-    text = Page(report_html(with_fields(diabetes, asked=given))).text
+    text = Page(report_html(with_fields(diabetes, params=given))).text
     assert "include 3, 1 exclude a, b, c groups u, v" in text
 
 
-def test_warnings(diabetes: Path) -> None:
+def test_warnings(diabetes: SelectionPath) -> None:
     noted = replace(diabetes, notes=("X is float32", "y is odd"))
     text = Page(report_html(noted, data={"notes": ["rows were left out"]})).text
     assert "X is float32 y is odd rows were left out" in text
@@ -291,7 +296,7 @@ def test_warnings(diabetes: Path) -> None:
     assert "No warnings." in Page(report_html(diabetes)).text
 
 
-def test_near_equivalents(diabetes: Path, grouped: Path) -> None:
+def test_near_equivalents(diabetes: SelectionPath, grouped: SelectionPath) -> None:
     assert "They were not computed for this path." in Page(report_html(without_fields(diabetes))).text
     first, second, *_ = diabetes.selected
     path = with_fields(
@@ -309,14 +314,14 @@ def test_near_equivalents(diabetes: Path, grouped: Path) -> None:
     assert "Every feature was in from the start." in Page(report_html(forced)).text
 
 
-def test_a_path_without_steps_has_no_picture(empty: Path) -> None:
+def test_a_path_without_steps_has_no_picture(empty: SelectionPath) -> None:
     page = Page(report_html(empty))
     assert not page.all("svg")
     assert not page.all("table")
     assert "Next in line" in page.text
 
 
-def with_fields(path: Path, **fields: Any) -> Path:
+def with_fields(path: SelectionPath, **fields: Any) -> SelectionPath:
     """A copy of a path that holds more than `select` puts there."""
     copy = replace(path)
     for name, value in fields.items():
@@ -324,8 +329,8 @@ def with_fields(path: Path, **fields: Any) -> Path:
     return copy
 
 
-def without_fields(path: Path) -> Path:
-    return with_fields(path, equivalents=None, losses=None, asked=None)
+def without_fields(path: SelectionPath) -> SelectionPath:
+    return with_fields(path, equivalents=None, losses=None, params=None)
 
 
 # --- what a path says ------------------------------------------------------------------------------------------------
@@ -347,7 +352,7 @@ def test_cost_is_that_of_scanning_everything(words: dict[str, Any]) -> None:
     assert cost.share == pytest.approx(1 - ours.n_evaluations / whole.n_evaluations)
 
 
-def test_entries_count_from_the_last_entry(grouped: Path) -> None:
+def test_entries_count_from_the_last_entry(grouped: SelectionPath) -> None:
     entries = findings.entries(grouped)
     assert [entry.features for entry in entries[:3]] == [(21,), (22,), (23,)]
     assert all(entry.gain is None for entry in entries[:3])
@@ -357,13 +362,13 @@ def test_entries_count_from_the_last_entry(grouped: Path) -> None:
     assert [entry.gain for entry in findings.entries(twice)] == [last[j] for j in twice.selected]
 
 
-def test_next_in_line_leaves_the_excluded_out(grouped: Path) -> None:
+def test_next_in_line_leaves_the_excluded_out(grouped: SelectionPath) -> None:
     line = findings.next_in_line(grouped, most=100)
     assert set(line) == set(range(24)) - set(grouped.selected) - {18, 19, 20}
     assert [grouped.ranking[j] for j in line] == sorted(grouped.ranking[j] for j in line)
 
 
-def test_which_way_is_better(diabetes: Path, empty: Path) -> None:
+def test_which_way_is_better(diabetes: SelectionPath, empty: SelectionPath) -> None:
     assert findings.more_is_better(diabetes) is False
     assert findings.more_is_better(empty) is None
     assert findings.more_is_better(select(*load_diabetes(return_X_y=True), criterion="r2")) is True
@@ -374,7 +379,7 @@ def test_which_way_is_better(diabetes: Path, empty: Path) -> None:
 
 @pytest.mark.parametrize("n_steps", [1, 2, 7, 40, 300])
 @pytest.mark.parametrize("width", [350, 720])
-def test_marks_stay_inside_the_picture(n_steps: int, width: int, diabetes: Path) -> None:
+def test_marks_stay_inside_the_picture(n_steps: int, width: int, diabetes: SelectionPath) -> None:
     rng = np.random.default_rng(n_steps)
     scores = 1e3 * rng.normal(size=n_steps).cumsum()
     phases = rng.choice(["forward", "re-forward", "backward", "swap"], n_steps)
@@ -392,7 +397,7 @@ def test_marks_stay_inside_the_picture(n_steps: int, width: int, diabetes: Path)
     assert all(0 <= float(a["x"] or 0) <= right and 0 <= float(a["y"] or 0) <= bottom for a in page.all("text"))
 
 
-def test_a_score_without_end_is_left_out_of_the_picture(diabetes: Path) -> None:
+def test_a_score_without_end_is_left_out_of_the_picture(diabetes: SelectionPath) -> None:
     steps = (Step("forward", "add", (0,), 1.0, 5.0, 9), Step("forward", "add", (1,), math.inf, -math.inf, 8))
     page = Page(picture(replace(diabetes, steps=steps, score=-math.inf), 720, "key"))
     assert len(page.all("circle")) == 1
@@ -452,7 +457,7 @@ def test_markup_escapes_all_but_markup() -> None:
 # --- files -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_door_of_the_path(diabetes: Path, tmp_path: File) -> None:
+def test_the_door_of_the_path(diabetes: SelectionPath, tmp_path: File) -> None:
     file = tmp_path / "out.html"
     assert diabetes.report(file, title="A title") is None
     assert (
@@ -462,7 +467,7 @@ def test_the_door_of_the_path(diabetes: Path, tmp_path: File) -> None:
 
 
 def test_a_report_that_fails_leaves_the_old_one(
-    diabetes: Path, tmp_path: File, monkeypatch: pytest.MonkeyPatch
+    diabetes: SelectionPath, tmp_path: File, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "out.html"
     file.write_text("old")
@@ -479,7 +484,7 @@ def test_a_report_that_fails_leaves_the_old_one(
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_a_link_is_followed(diabetes: Path, tmp_path: File) -> None:
+def test_a_link_is_followed(diabetes: SelectionPath, tmp_path: File) -> None:
     file, link = tmp_path / "out.html", tmp_path / "link.html"
     file.write_text("old")
     link.symlink_to(file)
@@ -488,8 +493,8 @@ def test_a_link_is_followed(diabetes: Path, tmp_path: File) -> None:
     assert file.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
-def test_every_stop_and_strategy_has_a_page(diabetes: Path) -> None:
-    for stop in Stop:
+def test_every_stop_and_strategy_has_a_page(diabetes: SelectionPath) -> None:
+    for stop in StopReason:
         assert str(stop) in Page(report_html(replace(diabetes, stop=stop))).text.replace("\u2019", "'")
     for strategy in ("forward", "backward", "stepwise", "forward_backward", "fbed", "floating", "swap"):
         Page(report_html(crooked(strategy, p=20)))

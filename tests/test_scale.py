@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from dropstep import Moments, Path, select
-from dropstep.columns import columns_of
-from dropstep.table import as_table
-from dropstep.target import as_target
+from dropstep import Moments, SelectionPath, select
+from dropstep.data.columns import columns_of
+from dropstep.data.table import as_table
+from dropstep.data.target import as_target
 
 SHAPES = [(80, 12), (700, 500)]  # centred in a copy, and read in place
 EXTREMES = [1e-300, 1e-200, 1e-160, 1e-120, 1e120, 1e155, 1e200, 1e300]
@@ -29,7 +29,7 @@ def table(kind: str, n: int, p: int) -> tuple[NDArray[np.float64], NDArray[Any]]
     return X, signal
 
 
-def same(path: Path, plain: Path) -> None:
+def same(path: SelectionPath, plain: SelectionPath) -> None:
     assert plain.selected
     assert path.selected == plain.selected
     assert path.ranking == plain.ranking
@@ -39,88 +39,88 @@ def same(path: Path, plain: Path) -> None:
 
 
 @pytest.mark.parametrize(("n", "p"), SHAPES)
-@pytest.mark.parametrize("way", ["columns", "moments"])
+@pytest.mark.parametrize("solver", ["columns", "gram"])
 @pytest.mark.parametrize("kind", ["numbers", "targets", "classes"])
-def test_scale_of_the_features(kind: str, way: str, n: int, p: int) -> None:
+def test_scale_of_the_features(kind: str, solver: str, n: int, p: int) -> None:
     X, y = table(kind, n, p)
-    plain = select(X, y, way=way)
+    plain = select(X, y, solver=solver)
     for factor in EXTREMES:
-        path = select(X * factor, y, way=way)
+        path = select(X * factor, y, solver=solver)
         same(path, plain)
         np.testing.assert_allclose(path.score, plain.score, rtol=1e-9)
     mixed = X * np.resize(np.array([1.0, 1e-200, 1e200, 1e5, 1e-308, 1e307]), p)
     for order in "CF":
-        path = select(np.asarray(mixed, order=order), y, way=way)
+        path = select(np.asarray(mixed, order=order), y, solver=solver)
         assert path.selected == plain.selected
         np.testing.assert_allclose(path.score, plain.score, rtol=1e-9)
 
 
 @pytest.mark.parametrize(("n", "p"), SHAPES)
-@pytest.mark.parametrize("way", ["columns", "moments"])
+@pytest.mark.parametrize("solver", ["columns", "gram"])
 @pytest.mark.parametrize("strategy", ["dropping", "stepwise", "backward"])
-def test_weights_and_strategies(strategy: str, way: str, n: int, p: int) -> None:
+def test_weights_and_strategies(strategy: str, solver: str, n: int, p: int) -> None:
     for kind in ("numbers", "classes"):
         X, y = table(kind, n, p)
         words: dict[str, Any] = {"sample_weight": np.random.default_rng(0).integers(0, 4, n), "strategy": strategy}
-        words |= {"way": way, "max_features": 8, "exclude": range(40, p) if strategy == "backward" else None}
+        words |= {"solver": solver, "max_features": 8, "exclude": range(40, p) if strategy == "backward" else None}
         plain = select(X, y, **words)
         for factor in (1e-200, 1e200):
             same(select(X * factor, y, **words), plain)
 
 
 @pytest.mark.parametrize(("n", "p"), SHAPES)
-@pytest.mark.parametrize("way", ["columns", "moments"])
+@pytest.mark.parametrize("solver", ["columns", "gram"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_scale_of_the_targets(dtype: type, way: str, n: int, p: int) -> None:
+def test_scale_of_the_targets(dtype: type, solver: str, n: int, p: int) -> None:
     for kind in ("numbers", "targets"):
         X, y = table(kind, n, p)
         X = X.astype(dtype)
-        plain = select(X, y, way=way)
+        plain = select(X, y, solver=solver)
         for factor in (1e-139, 1e-120, 1e-60, 1e-30, 1e30, 1e60, 1e120, 1e138):
-            same(select(X, y * factor, way=way), plain)
+            same(select(X, y * factor, solver=solver), plain)
         if kind == "targets":
-            both = select(X, y * [1e-120, 1e120], way=way)
+            both = select(X, y * [1e-120, 1e120], solver=solver)
             assert both.selected == plain.selected
 
 
 @pytest.mark.parametrize(("n", "p"), SHAPES)
-@pytest.mark.parametrize("way", ["columns", "moments"])
-def test_scale_of_both(way: str, n: int, p: int) -> None:
+@pytest.mark.parametrize("solver", ["columns", "gram"])
+def test_scale_of_both(solver: str, n: int, p: int) -> None:
     X, y = table("numbers", n, p)
-    plain = select(X, y, way=way)
+    plain = select(X, y, solver=solver)
     for a in (1e-300, 1e-130, 1e-80, 1e80, 1e130, 1e300):
         for b in (1e-138, 1e-100, 1e-80, 1e80, 1e100, 1e138):
-            same(select(X * a, y * b, way=way), plain)
+            same(select(X * a, y * b, solver=solver), plain)
 
 
 @pytest.mark.parametrize(("n", "p"), SHAPES)
-@pytest.mark.parametrize("way", ["columns", "moments"])
+@pytest.mark.parametrize("solver", ["columns", "gram"])
 @pytest.mark.parametrize("kind", ["numbers", "classes"])
-def test_extremes_of_float32(kind: str, way: str, n: int, p: int) -> None:
+def test_extremes_of_float32(kind: str, solver: str, n: int, p: int) -> None:
     X, y = table(kind, n, p)
     for factor in (1e-36, 1e-30, 1e30, 3e37):
         short = (X * factor).astype(np.float32)
-        same(select(short, y, way=way), select(short.astype(np.float64) / factor, y, way=way))
+        same(select(short, y, solver=solver), select(short.astype(np.float64) / factor, y, solver=solver))
 
 
-@pytest.mark.parametrize("way", ["columns", "moments"])
-def test_constant_columns_stay_constant(way: str) -> None:
+@pytest.mark.parametrize("solver", ["columns", "gram"])
+def test_constant_columns_stay_constant(solver: str) -> None:
     X, y = table("numbers", 700, 500)
     flat = np.c_[np.zeros(700), X, np.full(700, 1e-200), np.full(700, 1e300), np.full(700, 1e308)]
-    path = select(flat, y, way=way)
-    assert path.selected == tuple(j + 1 for j in select(X, y, way=way).selected)
+    path = select(flat, y, solver=solver)
+    assert path.selected == tuple(j + 1 for j in select(X, y, solver=solver).selected)
 
 
 @pytest.mark.parametrize(("n", "p"), SHAPES)
-@pytest.mark.parametrize("way", ["columns", "moments"])
-def test_rows_of_weight_zero_have_no_scale(way: str, n: int, p: int) -> None:
+@pytest.mark.parametrize("solver", ["columns", "gram"])
+def test_rows_of_weight_zero_have_no_scale(solver: str, n: int, p: int) -> None:
     X, y = table("numbers", n, p)
     weights = np.r_[0.0, np.ones(n - 1)]
-    plain = select(X, y, way=way, sample_weight=weights)
+    plain = select(X, y, solver=solver, sample_weight=weights)
     for factor in (1.0, 1e-200):
         scaled, target = X * factor, y * 1e-100
         scaled[0], target[0] = 1e300, 1e300
-        same(select(scaled, target, way=way, sample_weight=weights), plain)
+        same(select(scaled, target, solver=solver, sample_weight=weights), plain)
 
 
 def test_columns_of_ordinary_scale_are_read_in_place() -> None:

@@ -12,13 +12,13 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import reference
-from dropstep.criteria import CRITERIA
-from dropstep.features import as_choice
-from dropstep.problem import problem_of
-from dropstep.search import Move, Search
+from dropstep.data.groups import as_choice
+from dropstep.data.table import Table
+from dropstep.data.target import as_target
+from dropstep.models.least_squares.criteria import CRITERIA
+from dropstep.models.least_squares.problem import problem_of
+from dropstep.search.search import Move, Search
 from dropstep.select import _search
-from dropstep.table import Table
-from dropstep.target import as_target
 from problems import compare, problem
 from tables import RandomTable, tables
 
@@ -33,9 +33,9 @@ UNIT = dict.fromkeys(["trace", "pillai", "roy", "r2", "adj_r2"], 1.0)
 thorough = settings(deadline=None, max_examples=120, suppress_health_check=[HealthCheck.too_slow])
 
 
-def search_of(table: RandomTable, way: str, criterion: str, groups: Any = None, **words: Any) -> Search:
+def search_of(table: RandomTable, solver: str, criterion: str, groups: Any = None, **words: Any) -> Search:
     target = as_target(table.y, len(table.X), table.model, table.weights)
-    problem = problem_of(Table(table.X), target, table.weights, way)
+    problem = problem_of(Table(table.X), target, table.weights, solver)
     units = as_choice(problem.n_features, None, None, None, groups)
     return _search(problem, units, WORDS | {"strategy": "forward", "criterion": criterion} | words)
 
@@ -51,11 +51,11 @@ def close(fast: float, slow: float, rounding: float) -> bool:
 
 
 @thorough
-@given(tables(), st.sampled_from(["moments", "columns"]), st.data())
-def test_gains_are_the_textbook_differences(table: RandomTable, way: str, data: st.DataObject) -> None:
+@given(tables(), st.sampled_from(["gram", "columns"]), st.data())
+def test_gains_are_the_textbook_differences(table: RandomTable, solver: str, data: st.DataObject) -> None:
     criterion = data.draw(st.sampled_from(LINEAR if table.model == "linear" else CLASSES))
     assume(fitting(table, criterion))
-    search = search_of(table, way, criterion)
+    search = search_of(table, solver, criterion)
     rng = np.random.default_rng(table.seed)
     for _ in range(int(rng.integers(0, 9))):
         wander(search, rng, table.n_rows)
@@ -110,13 +110,13 @@ def check_gains(search: Search, table: RandomTable, criterion: str) -> None:
 
 
 @thorough
-@given(tables(), st.sampled_from(["moments", "columns"]), st.data())
-def test_gains_of_groups_are_the_textbook_differences(table: RandomTable, way: str, data: st.DataObject) -> None:
+@given(tables(), st.sampled_from(["gram", "columns"]), st.data())
+def test_gains_of_groups_are_the_textbook_differences(table: RandomTable, solver: str, data: st.DataObject) -> None:
     criterion = data.draw(st.sampled_from(LINEAR if table.model == "linear" else CLASSES))
     assume(fitting(table, criterion))
     rng = np.random.default_rng(table.seed)
     groups = rng.integers(0, max(1, table.X.shape[1] // 2), size=table.X.shape[1]).tolist()
-    search = search_of(table, way, criterion, groups)
+    search = search_of(table, solver, criterion, groups)
     for _ in range(int(rng.integers(0, 5))):
         wander(search, rng, table.n_rows)
     assume(leaves_room(search, table))
@@ -124,12 +124,12 @@ def test_gains_of_groups_are_the_textbook_differences(table: RandomTable, way: s
 
 
 @thorough
-@given(tables(), st.sampled_from(["moments", "columns"]), st.booleans())
-def test_partial_lambda_and_its_test_are_the_textbook_ones(table: RandomTable, way: str, grouped: bool) -> None:
+@given(tables(), st.sampled_from(["gram", "columns"]), st.booleans())
+def test_partial_lambda_and_its_test_are_the_textbook_ones(table: RandomTable, solver: str, grouped: bool) -> None:
     rng = np.random.default_rng(table.seed)
     p = table.X.shape[1]
     groups = rng.integers(0, max(1, p // 2), size=p).tolist() if grouped else None
-    search = search_of(table, way, "rss" if table.model == "linear" else "trace", groups)
+    search = search_of(table, solver, "rss" if table.model == "linear" else "trace", groups)
     for _ in range(int(rng.integers(0, 4))):
         wander(search, rng, table.n_rows)
     textbook = reference.problem_of(table.X, table.y, table.weights, table.model)
@@ -146,10 +146,10 @@ def test_partial_lambda_and_its_test_are_the_textbook_ones(table: RandomTable, w
 
 
 @thorough
-@given(tables(), st.sampled_from(["moments", "columns"]))
-def test_the_invariant_of_the_projection(table: RandomTable, way: str) -> None:
+@given(tables(), st.sampled_from(["gram", "columns"]))
+def test_the_invariant_of_the_projection(table: RandomTable, solver: str) -> None:
     """W = inv(R)' S_A, left = diag(S) - diag(W'W), cross = C - W'Z, M = base + sign Z'Z, after random moves."""
-    search = search_of(table, way, "rss" if table.model == "linear" else "trace")
+    search = search_of(table, solver, "rss" if table.model == "linear" else "trace")
     rng = np.random.default_rng(table.seed)
     for _ in range(12):
         wander(search, rng, table.n_rows)

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dropstep import BIC, EBIC, R2, MallowsCp, Moments, Path, Selector, Significance, select
-from dropstep.report import report_html
-from dropstep.report.snippet import literal
+from dropstep import BIC, EBIC, R2, MallowsCp, Moments, SelectionPath, Selector, Significance, select
+from dropstep.presentation.report import report_html
+from dropstep.presentation.report.snippet import literal
 
 # The thresholds of the tests are no levels.
 pytestmark = pytest.mark.filterwarnings("ignore:.*is a threshold in units of")
@@ -40,7 +40,7 @@ def classes() -> tuple[np.ndarray, np.ndarray]:
     return X, np.array(["low", "middle", "high"])[y]
 
 
-def snippet(path: Path) -> str:
+def snippet(path: SelectionPath) -> str:
     """The code of the section "How to reproduce it", as a reader would copy it."""
     section = report_html(path).split("How to reproduce it", 1)[1]
     found = re.search(r"<pre[^>]*><code>(.*?)</code></pre>", section, re.DOTALL)
@@ -48,14 +48,14 @@ def snippet(path: Path) -> str:
     return html.unescape(found[1])
 
 
-def assert_reproduces(path: Path, **data: Any) -> None:
+def assert_reproduces(path: SelectionPath, **data: Any) -> None:
     names = dict(data)
     exec(compile(snippet(path), "snippet", "exec"), names)
     again = names["path"]
     assert (again.selected, again.steps, again.score) == (path.selected, path.steps, path.score)
-    assert (again.model, again.way, again.criterion, again.strategy) == (
+    assert (again.model, again.solver, again.criterion, again.strategy) == (
         path.model,
-        path.way,
+        path.solver,
         path.criterion,
         path.strategy,
     )
@@ -68,7 +68,7 @@ def assert_reproduces(path: Path, **data: Any) -> None:
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_every_strategy(strategy: str, make: Callable[[], tuple[Any, Any]]) -> None:
     X, y = make()
-    for words in ({}, {"enter": 0.05, "leave": 0.05}, {"max_features": np.int64(3)}, {"way": "moments"}):
+    for words in ({}, {"enter": 0.05, "leave": 0.05}, {"max_features": np.int64(3)}, {"solver": "gram"}):
         assert_reproduces(select(X, y, strategy=strategy, **words), X=X, y=y)
 
 
@@ -87,7 +87,7 @@ def test_every_strategy(strategy: str, make: Callable[[], tuple[Any, Any]]) -> N
         {"strategy": "fbed", "rounds": math.inf},
         {"strategy": "fbed", "rounds": np.float64("inf")},
         {"strategy": "fbed", "rounds": 0, "model": "linear"},
-        {"criterion": "bic", "strategy": "floating", "way": "columns"},
+        {"criterion": "bic", "strategy": "floating", "solver": "columns"},
     ],
 )
 def test_criteria_and_thresholds(words: dict[str, Any]) -> None:
@@ -125,12 +125,12 @@ def test_features_and_groups(words: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("make", [regression, classes])
-@pytest.mark.parametrize("way", ["auto", "moments", "columns"])
-def test_weights_and_solver(way: str, make: Callable[[], tuple[Any, Any]]) -> None:
+@pytest.mark.parametrize("solver", ["auto", "gram", "columns"])
+def test_weights_and_solver(solver: str, make: Callable[[], tuple[Any, Any]]) -> None:
     X, y = make()
     weights = np.random.default_rng(0).uniform(0.5, 2, size=len(X))
-    path = select(X, y, sample_weight=weights, way=way)
-    assert f"way='{path.way}'" in snippet(path)
+    path = select(X, y, sample_weight=weights, solver=solver)
+    assert f"solver='{path.solver}'" in snippet(path)
     assert_reproduces(path, X=X, y=y, sample_weight=weights)
     fitted = Selector(max_features=2).fit(X, y, sample_weight=weights).path_
     assert_reproduces(fitted, X=X, y=y, sample_weight=weights)
@@ -155,7 +155,7 @@ def test_from_moments(make: Callable[[], tuple[Any, Any]]) -> None:
 
 def test_a_significance_level_is_imported() -> None:
     X, y = regression()
-    path = replace(select(X, y), asked={"enter": Significance(0.15)})
+    path = replace(select(X, y), params={"enter": Significance(0.15)})
     assert "Significance(level=0.15" in snippet(path)
     code = snippet(path).split("path = ")[0]
     names: dict[str, Any] = {}
@@ -201,7 +201,7 @@ def test_what_has_no_literal_is_left_to_fill_in() -> None:
 
 def test_a_path_that_records_no_parameters() -> None:
     X, y = regression()
-    path = replace(select(X, y), asked=None)
+    path = replace(select(X, y), params=None)
     assert {"strategy='dropping',", "model='linear',", "criterion='ebic',"} <= set(snippet(path).split())
     assert "Parameters other than these were not recorded" in report_html(path)
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from dropstep import plots
+from dropstep.presentation import plots
 from test_docs import ROOT, blocks
 from test_imports import OPTIONAL
 

@@ -11,7 +11,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from dropstep import select, threads
-from dropstep.threads import in_threads, n_threads
+from dropstep.data.threads import in_threads, n_threads
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_one_thread_starts_no_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "ThreadPoolExecutor", refused)
     X = np.random.default_rng(0).normal(size=(700, 500))
     with threadpool_limits(1):
-        assert select(X, X[:, 3] + X[:, 5], way="columns").selected == (3, 5)
+        assert select(X, X[:, 3] + X[:, 5], solver="columns").selected == (3, 5)
 
 
 @pytest.mark.usefixtures("eight_cores")

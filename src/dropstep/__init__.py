@@ -1,6 +1,7 @@
 """dropstep selects features: forward while dropping hopeless candidates, forward once more, then backward once."""
 
-from dropstep.criteria import (
+from dropstep.data.moments import Moments
+from dropstep.models.least_squares.criteria import (
     AIC,
     BIC,
     EBIC,
@@ -15,11 +16,10 @@ from dropstep.criteria import (
     Trace,
     Wilks,
 )
-from dropstep.estimators import Selector
-from dropstep.moments import Moments
-from dropstep.path import Path, Step, Stop
-from dropstep.rules import Significance
+from dropstep.result import SelectionPath, Step, StopReason
+from dropstep.search.rules import Significance
 from dropstep.select import select
+from dropstep.selector import Selector
 
 __version__ = "0.1.0.dev0"
 
@@ -34,13 +34,13 @@ __all__ = [
     "Criterion",
     "MallowsCp",
     "Moments",
-    "Path",
     "Pillai",
     "Roy",
+    "SelectionPath",
     "Selector",
     "Significance",
     "Step",
-    "Stop",
+    "StopReason",
     "Trace",
     "Wilks",
     "select",

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 
-from dropstep.criteria import MallowsCp
+from dropstep.models.least_squares.criteria import MallowsCp
 from dropstep.paper.from_scratch import FromScratch, Procedure, per_sample_cp, trace_criterion
-from dropstep.path import Path
+from dropstep.result import SelectionPath
 from dropstep.select import select
 
 Floats = NDArray[np.float64]
@@ -105,7 +105,7 @@ def table_4(p: int) -> list[Row]:
     return rows
 
 
-def _searched(problems: list[tuple[Floats, Floats, float]], procedure: Procedure) -> list[Path]:
+def _searched(problems: list[tuple[Floats, Floats, float]], procedure: Procedure) -> list[SelectionPath]:
     criteria = [MallowsCp(sigma2, per_sample=True) for _, _, sigma2 in problems]
     return [
         select(X, y, strategy=procedure, criterion=cp, enter=0.01, leave=0.01)

@@ -1,4 +1,4 @@
-"""The library in one function: select(X, y) -> Path."""
+"""The library in one function: select(X, y) -> SelectionPath."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dropstep.columns import Columns
-from dropstep.criteria import Criterion, as_criterion
-from dropstep.features import Choice, as_choice
-from dropstep.moments import Moments
-from dropstep.path import Path, Step, Stop
-from dropstep.problem import Problem, from_moments, problem_of
-from dropstep.rules import Significance, as_rules, numbers_like_levels
-from dropstep.search import Search
-from dropstep.strategies import STRATEGIES, Steps, fbed
-from dropstep.table import Table, as_table, as_weights, listed
-from dropstep.target import Model, as_target
-from dropstep.units import Units
+from dropstep.data.columns import Columns
+from dropstep.data.groups import Choice, as_choice
+from dropstep.data.moments import Moments
+from dropstep.data.table import Table, as_table, as_weights, listed
+from dropstep.data.target import Model, as_target
+from dropstep.models.least_squares.criteria import Criterion, as_criterion
+from dropstep.models.least_squares.problem import Problem, from_moments, problem_of
+from dropstep.models.least_squares.units import Units
+from dropstep.result import SelectionPath, Step, StopReason
+from dropstep.search.rules import Significance, as_rules, numbers_like_levels
+from dropstep.search.search import Search
+from dropstep.search.strategies import STRATEGIES, Steps, fbed
 
 Callback = Callable[[Step], bool | None]
 
-WAYS = ("auto", "moments", "columns")
+SOLVERS = ("auto", "gram", "columns")
 MODELS = ("auto", "linear", "discriminant")
 DEFAULTS: dict[str, Any] = {
     "strategy": "dropping", "model": "auto", "criterion": "auto", "enter": "auto", "leave": "auto", "drop": None,
-    "max_features": None, "rounds": 1, "include": None, "exclude": None, "groups": None, "way": "auto",
+    "max_features": None, "rounds": 1, "include": None, "exclude": None, "groups": None, "solver": "auto",
 }  # fmt: skip
 
 
@@ -50,10 +50,10 @@ def select(
     exclude: Sequence[int | str] | int | str | None = None,
     groups: Any = None,
     sample_weight: Any = None,
-    way: Literal["auto", "moments", "columns"] = "auto",
+    solver: Literal["auto", "gram", "columns"] = "auto",
     callback: Callback | None = None,
     equivalents: bool = False,
-) -> Path:
+) -> SelectionPath:
     """Select features of X that explain y, and return the whole path.
 
     Parameters
@@ -77,14 +77,14 @@ def select(
     include, exclude : features (by index or name) that are in from the start, and never looked at.
     groups : one label a feature, or a list of lists; a group is added, removed and dropped whole.
     sample_weight : one number a row; a weight counts rows, so 2 is the same as the row twice.
-    way : how the scatter of the features is had: "moments" makes it once from all rows, "columns" as it is needed;
-        "auto" chooses, and goes over to columns where moments would lose too many digits.
+    solver : "gram" precomputes the Gram matrix in one pass over the rows, "columns" computes its rows on demand; "auto"
+        chooses by cost, and changes to columns where the Gram matrix would lose too many digits.
     callback : called with every step; the search stops where it stands when it returns True.
-    equivalents : also find candidates that could stand in for each selected feature (`Path.equivalents`).
+    equivalents : also find candidates that could stand in for each selected feature (`SelectionPath.equivalents`).
 
     Returns
     -------
-    Path
+    SelectionPath
         Selected features in order of entry, every step with its gain and score, and why the search ended.
 
     Examples
@@ -97,9 +97,9 @@ def select(
     words = {
         "strategy": strategy, "model": model, "criterion": criterion, "enter": enter, "leave": leave, "drop": drop,
         "max_features": max_features, "rounds": rounds, "include": include, "exclude": exclude, "groups": groups,
-        "way": way,
+        "solver": solver,
     }  # fmt: skip
-    _check_text("way", way, WAYS)
+    _check_text("solver", solver, SOLVERS)
     _check_text("model", model, MODELS)
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be a function of a step; got {callback!r}")
@@ -114,7 +114,7 @@ def select(
         names = table.names
         weights = as_weights(sample_weight, len(table.values))
         target = as_target(y, len(table.values), model, weights)
-        problem = problem_of(table, target, weights, way, max_features if groups is None else None)
+        problem = problem_of(table, target, weights, solver, max_features if groups is None else None)
     path = _run(problem, names, words, sample_weight is not None, callback, equivalents)
     return replace(path, from_moments=True) if isinstance(X, Moments) else path
 
@@ -126,7 +126,7 @@ def _run(
     weighted: bool,
     callback: Callback | None,
     equivalents: bool,
-) -> Path:
+) -> SelectionPath:
     """Turn the parameters into a search, and run it."""
     choice = as_choice(problem.n_features, names, words["include"], words["exclude"], words["groups"])
     search = _search(problem, choice, words)
@@ -137,11 +137,11 @@ def _run(
     steps = tuple(_until(_steps(search, words["strategy"], words["rounds"]), search, callback))
     score, ranking = search.score, search.ranking()
     losses, stand_ins = search.equivalents() if equivalents else ({}, {})
-    return Path(
+    return SelectionPath(
         selected=tuple(search.projection.selected),
         steps=steps,
         score=score,
-        stop=(search.stop or Stop.LEAVE) if problem.diagonal.any() else Stop.CONSTANT,
+        stop=(search.stop or StopReason.LEAVE) if problem.diagonal.any() else StopReason.CONSTANT,
         n_evaluations=search.n_evaluations,
         start=start,
         ranking=ranking,
@@ -150,11 +150,11 @@ def _run(
         strategy=words["strategy"],
         model=problem.kind,
         criterion=search.criterion.name,
-        way=search.problem.way,
+        solver=search.problem.solver,
         notes=(*cautions, *_notes(search.problem, names, choice), *_doubts(search, names)),
         losses=losses,
         equivalents=stand_ins,
-        asked={word: value for word, value in words.items() if not _same(value, DEFAULTS[word])},
+        params={word: value for word, value in words.items() if not _same(value, DEFAULTS[word])},
         weighted=weighted,
     )
 
@@ -228,7 +228,7 @@ def _until(steps: Steps, search: Search, callback: Callback | None) -> Iterator[
     for step in steps:
         yield step
         if callback is not None and callback(step):
-            search.stop = Stop.CALLBACK
+            search.stop = StopReason.CALLBACK
             return
 
 
@@ -263,7 +263,7 @@ def _doubts(search: Search, names: tuple[str, ...] | None) -> Iterator[str]:
             "makes every criterion infinite; left out of the search"
         )
     left = projection.explained.left
-    if problem.sign < 0 and problem.way == "moments" and left < 1e-8:
+    if problem.sign < 0 and problem.solver == "gram" and left < 1e-8:
         yield (
             f"the residual is {max(left, 0):.1g} of the total sum of squares; moments keep few digits of so small a "
             "difference (select from the rows instead)"

@@ -11,9 +11,9 @@ from dropstep.cli.design import WORDS, Design, read_design
 from dropstep.cli.naming import in_options
 from dropstep.cli.progress import Progress
 from dropstep.cli.screen import aligned
-from dropstep.compare import Row, compare
-from dropstep.strategies import STRATEGIES
-from dropstep.target import Classes
+from dropstep.data.target import Categorical
+from dropstep.evaluation.compare import Row, compare
+from dropstep.search.strategies import STRATEGIES
 
 SCHEMA = "dropstep.compare/1"
 
@@ -63,7 +63,7 @@ def _size(row: Row, design: Design) -> int | None:
 
 
 def _measure(design: Design) -> str:
-    return "error rate" if isinstance(design.target, Classes) else "RMSE"
+    return "error rate" if isinstance(design.target, Categorical) else "RMSE"
 
 
 def _as_table(design: Design, told: list[dict[str, Any]], args: argparse.Namespace, command: str) -> str:
@@ -107,7 +107,7 @@ def _as_json(design: Design, told: list[dict[str, Any]], args: argparse.Namespac
             "dropstep": __version__,
             "command": command,
             **facts.as_data(design),
-            "measure": "error_rate" if isinstance(design.target, Classes) else "rmse",
+            "measure": "error_rate" if isinstance(design.target, Categorical) else "rmse",
             "folds": args.folds,
             "seed": args.seed,
             "strategies": told,

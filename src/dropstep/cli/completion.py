@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from dropstep.criteria import CRITERIA
-from dropstep.strategies import STRATEGIES
+from dropstep.models.least_squares.criteria import CRITERIA
+from dropstep.search.strategies import STRATEGIES
 
 # Words for options whose values are no plain choice.
 SUGGESTED = {"--criterion": ("auto", *CRITERIA), "--strategies": tuple(STRATEGIES)}

@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.cli.complete import complete
+from dropstep.cli.leakage import point_out
 from dropstep.cli.naming import in_options
-from dropstep.cli.oddities import point_out
 from dropstep.cli.progress import Progress
 from dropstep.cli.roles import Roles, roles_of
 from dropstep.cli.usable import usable, without_ids
-from dropstep.path import Path
+from dropstep.data.table import Table
+from dropstep.data.target import Target, as_target
 from dropstep.readers import Column, Layout, Source, read
 from dropstep.readers.columns import MISSING, Numerals, shown_number
 from dropstep.readers.wording import quoted, shortened
-from dropstep.table import Table
-from dropstep.target import Target, as_target
+from dropstep.result import SelectionPath
 
 Floats = NDArray[np.float64]
 
@@ -114,7 +114,7 @@ class Design:
     def _columns(self, feature: int) -> range:
         return range(self._bounds[feature], self._bounds[feature + 1])
 
-    def by_feature(self, path: Path) -> Path:
+    def by_feature(self, path: SelectionPath) -> SelectionPath:
         """A path over the columns of X, told in features of the file."""
 
         def owners(columns: Sequence[int]) -> tuple[int, ...]:
@@ -134,12 +134,12 @@ class Design:
             notes=(*self.notes, *map(in_options, path.notes)),
             losses={owner(j): loss for j, loss in path.losses.items()},
             equivalents=near,
-            asked=self._asked(path),
+            params=self._asked(path),
         )
 
-    def _asked(self, path: Path) -> dict[str, Any]:
+    def _asked(self, path: SelectionPath) -> dict[str, Any]:
         """The words that were given, with features of the file in place of columns of X."""
-        asked = {word: value for word, value in (path.asked or {}).items() if word not in ("include", "groups")}
+        asked = {word: value for word, value in (path.params or {}).items() if word not in ("include", "groups")}
         if self.include:
             asked["include"] = [self.names[f] for f in self.include]
         if self.groups:

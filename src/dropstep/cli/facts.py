@@ -11,9 +11,9 @@ import numpy as np
 
 from dropstep.cli.design import Design
 from dropstep.cli.naming import printable
+from dropstep.data.target import Categorical
 from dropstep.readers.columns import shown_number
 from dropstep.readers.wording import counted, shortened
-from dropstep.target import Classes
 
 SHOWN_CLASSES = 6
 
@@ -36,7 +36,7 @@ def _kinds(design: Design) -> str:
 
 
 def _target(design: Design) -> str:
-    if not isinstance(design.target, Classes):
+    if not isinstance(design.target, Categorical):
         return "numbers from " + ", ".join(f"{c.values.min():g} to {c.values.max():g}" for c in design.targets)
     counts = class_counts(design)
     shown = ", ".join(f"{shortened(label)} ({count})" for label, count in list(counts.items())[:SHOWN_CLASSES])
@@ -45,7 +45,7 @@ def _target(design: Design) -> str:
 
 def class_counts(design: Design) -> dict[str, int]:
     """How many rows each class has; nothing for numbers."""
-    if not isinstance(design.target, Classes):
+    if not isinstance(design.target, Categorical):
         return {}
     counts = np.bincount(design.target.codes, minlength=len(design.target.labels))
     return {_label(label): int(count) for label, count in zip(design.target.labels, counts, strict=True)}

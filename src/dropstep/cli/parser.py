@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from dropstep import __version__
 from dropstep.cli.naming import brief, printable
-from dropstep.criteria import CRITERIA, Criterion
+from dropstep.data.target import MODELS
+from dropstep.models.least_squares.criteria import CRITERIA, Criterion
 from dropstep.readers.columns import MISSING
 from dropstep.readers.wording import shortened
-from dropstep.strategies import STRATEGIES
-from dropstep.target import MODELS
+from dropstep.search.strategies import STRATEGIES
 
 if TYPE_CHECKING:
-    from dropstep.rules import Significance
+    from dropstep.search.rules import Significance
 
 _MINUS = re.compile(r"-(?:inf|[\d.][\d.,eE+-]*)")
 LONGEST_ERROR = 500  # characters
@@ -318,7 +318,7 @@ def _threshold(text: str) -> float | Significance | Literal["auto"]:
         return value
     if not 0 < value < 1:
         raise argparse.ArgumentTypeError(f"a significance level must lie between 0 and 1; got {text!r}")
-    from dropstep.rules import Significance
+    from dropstep.search.rules import Significance
 
     return Significance(value)
 

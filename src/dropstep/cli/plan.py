@@ -9,7 +9,7 @@ from dropstep import __version__
 from dropstep.cli import facts, output
 from dropstep.cli.design import Design
 from dropstep.cli.screen import aligned
-from dropstep.problem import cheaper_way
+from dropstep.models.least_squares.problem import choose_solver
 from dropstep.readers import Column
 from dropstep.readers.wording import shortened
 
@@ -31,7 +31,7 @@ def planned(design: Design, args: argparse.Namespace, command: str) -> str:
         rows if len(rows) <= MOST_LINES else [*rows[:SHOWN_LINES], ["...", f"{len(rows) - SHOWN_LINES} more", "", ""]]
     )
     lines = [
-        f"would search by {args.strategy}, with scatter from {cost['way']}",
+        f"would search by {args.strategy}, with scatter from {cost['solver']}",
         f"evaluations: {cost['first_scan']:,} to find the first feature, "
         f"at most {cost['most_evaluations']:,} to go forward once",
         f"memory: {_bytes(cost['table_bytes'])} for {len(design.X):,} x {design.X.shape[1]:,} numbers, and at most "
@@ -50,13 +50,13 @@ def _cost(design: Design, max_features: int | None) -> dict[str, Any]:
     scans = min(most + 1, candidates)
     widest = sorted(map(design.width, design.units), reverse=True)
     n_rows = min(p, sum(widest[: len(included) + most + 1]))  # of the scatter matrix
-    way = cheaper_way(n, p, max_features)
+    solver = choose_solver(n, p, max_features)
     return {
-        "way": way,
+        "solver": solver,
         "first_scan": candidates,
         "most_evaluations": sum(candidates - done for done in range(scans)),
         "table_bytes": design.X.nbytes,
-        "scatter_bytes": 8 * p * p if way == "moments" else 8 * p * n_rows,
+        "scatter_bytes": 8 * p * p if solver == "gram" else 8 * p * n_rows,
     }
 
 

@@ -12,9 +12,9 @@ from dropstep.cli.design import WORDS, Design, read_design
 from dropstep.cli.naming import printable
 from dropstep.cli.plan import planned
 from dropstep.cli.progress import Progress
-from dropstep.path import Path, Step
-from dropstep.plots import moves
+from dropstep.presentation.plots import moves
 from dropstep.readers.wording import counted
+from dropstep.result import SelectionPath, Step
 from dropstep.select import select
 
 SCHEMA = "dropstep.select/1"
@@ -42,7 +42,7 @@ def _check_files(args: argparse.Namespace) -> None:
     output.check_writable("--report", args.report, args.file, (".html", ".htm"), overwrite=args.overwrite)
 
 
-def _searched(design: Design, args: argparse.Namespace, progress: Progress) -> Path:
+def _searched(design: Design, args: argparse.Namespace, progress: Progress) -> SelectionPath:
     words = {"strategy": args.strategy, **{word: getattr(args, word) for word in WORDS}}
     bound = min(args.max_features or len(design.units), len(design.units), len(design.X))
     selected = 0
@@ -62,7 +62,7 @@ def _searched(design: Design, args: argparse.Namespace, progress: Progress) -> P
         return select(design.table, design.y, **words)
 
 
-def _write(design: Design, path: Path, args: argparse.Namespace, command: str) -> None:
+def _write(design: Design, path: SelectionPath, args: argparse.Namespace, command: str) -> None:
     """Write the files that the options name: all of them, or none."""
     _check_files(args)  # once more: the search may have taken long
     with output.whole_files() as part_of:
@@ -71,7 +71,7 @@ def _write(design: Design, path: Path, args: argparse.Namespace, command: str) -
             columns = [column for column in design.columns if column.name in kept]
             output.write_columns(part_of(args.output), args.output, columns)
         if args.report:
-            from dropstep.report import report_html
+            from dropstep.presentation.report import report_html
 
             page = report_html(path, command=command, data=facts.facts(design))
             with open(part_of(args.report), "w", encoding="utf-8", newline="\n") as stream:
@@ -81,13 +81,13 @@ def _write(design: Design, path: Path, args: argparse.Namespace, command: str) -
 # --- what is told ----------------------------------------------------------------------------------------------------
 
 
-def _told(design: Design, path: Path, form: str, command: str) -> str:
+def _told(design: Design, path: SelectionPath, form: str, command: str) -> str:
     if form == "json":
         return output.as_json(_as_data(design, path, command))
     return _as_csv(path) if form == "csv" else _as_table(design, path)
 
 
-def _entries(path: Path) -> list[tuple[tuple[int, ...], Step]]:
+def _entries(path: SelectionPath) -> list[tuple[tuple[int, ...], Step]]:
     """The selected features (or groups) in order of entry, each with the step that brought it in for good."""
     came = {j: step for step in path.steps if step.action == "add" for j in step.features}
     found: dict[tuple[int, ...], Step] = {}
@@ -97,7 +97,7 @@ def _entries(path: Path) -> list[tuple[tuple[int, ...], Step]]:
     return list(found.items())
 
 
-def _as_table(design: Design, path: Path) -> str:
+def _as_table(design: Design, path: SelectionPath) -> str:
     """Every addition and removal, then the summary; the selected features too where the table does not list them."""
     rows = []
     for i, (step, _, label) in enumerate(moves(path), start=1):
@@ -108,14 +108,14 @@ def _as_table(design: Design, path: Path) -> str:
     return "\n\n".join([facts.heading(design), *table, *nothing, "\n".join(summary)])
 
 
-def _shown(path: Path, step: Step) -> str:
+def _shown(path: SelectionPath, step: Step) -> str:
     """The features of a step; how many they are where their names do not fit, as at the start of backward."""
     names = " + ".join(path.names(step.features))
     long = step.phase == "start" and len(names) > screen.WIDEST
     return f"{len(step.features)} features" if long else names
 
 
-def _selected(path: Path) -> list[str]:
+def _selected(path: SelectionPath) -> list[str]:
     """The selected features in one line, where removals or a start with several make the table another list."""
     several = any(step.phase == "start" and len(step.features) > 1 for step in path.steps)
     removed = any(step.action == "remove" for step in path.steps)
@@ -124,7 +124,7 @@ def _selected(path: Path) -> list[str]:
     return [printable(f"selected: {', '.join(path.selected_names)}")]
 
 
-def _turns(path: Path) -> list[str]:
+def _turns(path: SelectionPath) -> list[str]:
     """What was dropped and what came back, in one sentence."""
     dropped = {j for step in path.steps if step.action == "drop" for j in step.features}
     back = dropped & {j for step in path.steps if step.action == "add" for j in step.features}
@@ -134,7 +134,7 @@ def _turns(path: Path) -> list[str]:
     return [f"dropped on the way: {len(dropped)}, of which entered later: {len(back)}; removed again: {removed}"]
 
 
-def _as_csv(path: Path) -> str:
+def _as_csv(path: SelectionPath) -> str:
     head = ["order", "feature", "phase", "action", "gain", "score"]
     rows = [
         [i, " + ".join(path.names(step.features)), step.phase, step.action, step.gain, step.score]
@@ -143,7 +143,7 @@ def _as_csv(path: Path) -> str:
     return output.as_csv([head, *rows])
 
 
-def _as_data(design: Design, path: Path, command: str) -> dict[str, Any]:
+def _as_data(design: Design, path: SelectionPath, command: str) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "dropstep": __version__,
@@ -152,7 +152,7 @@ def _as_data(design: Design, path: Path, command: str) -> dict[str, Any]:
         "strategy": path.strategy,
         "model": path.model,
         "criterion": path.criterion,
-        "way": path.way,
+        "solver": path.solver,
         "selected": [_entry(path, features, step) for features, step in _entries(path)],
         "score": path.score,
         "start": path.start,
@@ -174,7 +174,7 @@ def _as_data(design: Design, path: Path, command: str) -> dict[str, Any]:
     }
 
 
-def _entry(path: Path, features: tuple[int, ...], step: Step) -> dict[str, Any]:
+def _entry(path: SelectionPath, features: tuple[int, ...], step: Step) -> dict[str, Any]:
     near = path.equivalents.get(features[0], ())
     return {
         "features": path.names(features),

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.criteria import Criterion
+from dropstep.models.least_squares.criteria import Criterion
 from dropstep.paper.from_scratch import FromScratch, Procedure, Score
-from dropstep.path import Path
+from dropstep.result import SelectionPath
 from dropstep.select import select
 
 Floats = NDArray[np.float64]
@@ -42,7 +42,7 @@ class Task:
     alpha: float
     beta: float
 
-    def path(self, procedure: Procedure) -> Path:
+    def path(self, procedure: Procedure) -> SelectionPath:
         """The procedure by this library."""
         model = self.criterion.kind
         words: dict[str, Any] = {"criterion": self.criterion, "enter": self.alpha, "leave": self.beta}
@@ -75,7 +75,7 @@ class Task:
         return {"selected": selected, "evaluations": run.n_evaluations, "seconds": seconds}
 
 
-def removals(path: Path) -> int:
+def removals(path: SelectionPath) -> int:
     """How many backward steps a path took."""
     return sum(step.action == "remove" for step in path.steps)
 

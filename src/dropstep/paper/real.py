@@ -13,7 +13,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from dropstep.criteria import Trace
+from dropstep.models.least_squares.criteria import Trace
 from dropstep.paper.datasets import DATASETS, Sample, Split, load
 from dropstep.paper.from_scratch import trace_criterion
 from dropstep.paper.procedures import PROCEDURES, Record, Task, all_measured

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.criteria import MallowsCp
+from dropstep.models.least_squares.criteria import MallowsCp
 from dropstep.paper.from_scratch import per_sample_cp
 from dropstep.paper.procedures import PROCEDURES, Record, Task, all_measured, removals
 

@@ -1,0 +1,1 @@
+"""Data: tables, targets, weights, groups, moments, and the design matrix."""

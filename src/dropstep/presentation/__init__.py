@@ -1,0 +1,1 @@
+"""Presentation: tables, figures and reports of a path."""

@@ -1,0 +1,106 @@
+"""A path in a notebook: small, in the colours of the page around it, light or dark."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from dropstep.presentation.plots import Move, moves
+from dropstep.presentation.report.markup import Html, count, join, names, number, tag
+from dropstep.result import SelectionPath
+
+MOST_ROWS = 12
+MOST_STEPS = 200
+BLUE = "#3a8fc4"  # seen on white and on black
+CELL = "padding:.15em .7em;vertical-align:top;text-align:"
+
+
+def path_html(path: SelectionPath) -> str:
+    """What was selected, the additions and removals with their gains, and every step behind a fold."""
+    return tag("div", _summary(path), _moves(path), _notes(path), _steps(path), style="max-width:48em")
+
+
+def _summary(path: SelectionPath) -> Html:
+    return tag(
+        "p",
+        tag("b", f"{len(path.selected):,} of {count(path.n_features, 'feature')}"),
+        f" selected by {path.strategy}, {path.criterion} {number(path.score)} (from {number(path.start)}), "
+        f"{count(path.n_evaluations, 'evaluation')}. Stopped because {path.stop}.",
+        style="margin:.4em 0",
+    )
+
+
+def _moves(path: SelectionPath) -> Html:
+    """Every addition and removal; past the first few, the others in one row, so that the gains add up to the score."""
+    made = moves(path)
+    if not made:
+        return Html("")
+    shown, others = made[:MOST_ROWS], made[MOST_ROWS:]
+    largest = max((move.step.gain for move in made if math.isfinite(move.step.gain)), default=0.0)
+    rows = [_move(path, i, move, largest) for i, move in enumerate(shown, start=1)]
+    if others:
+        rows.append(_others(path, others))
+    return _table(("", "feature", "gain", path.criterion), rows)
+
+
+def _move(path: SelectionPath, order: int, move: Move, largest: float) -> Html:
+    step = move.step
+    width = 100 * min(1.0, step.gain / largest) if step.gain > 0 and largest > 0 else 0.0
+    bar = tag("div", style=f"height:3px;margin-top:2px;width:{width:.3g}%;background:{BLUE}")
+    who = names(path.names(step.features), struck=path.names(tuple(move.gone)))
+    label = tag("small", " ", move.label, style="opacity:.7") if move.label != "forward" else ""
+    return _row(order, join([who, label, bar]), step.gain, step.score)
+
+
+def _others(path: SelectionPath, others: Sequence[Move]) -> Html:
+    """The moves past the first few: what they added and removed, and the sum of their gains."""
+    listed = []
+    for action, word in (("add", "then "), ("remove", "; removed: ")):
+        features = [name for move in others if move.step.action == action for name in path.names(move.step.features)]
+        listed += [word, names(features, 24)] if features else []
+    return _row("", join(listed), sum(move.step.gain for move in others), others[-1].step.score)
+
+
+def _row(order: int | str, who: Html, gain: float, score: float) -> Html:
+    return tag(
+        "tr",
+        tag("td", order, style=CELL + "right;opacity:.7"),
+        tag("td", who, style=CELL + "left;min-width:12em;overflow-wrap:anywhere"),
+        *(
+            tag("td", cell, style=CELL + "right;font-variant-numeric:tabular-nums")
+            for cell in (number(gain), number(score, 6))
+        ),
+    )
+
+
+def _notes(path: SelectionPath) -> Html:
+    return join(tag("p", tag("b", "Note: "), note, style="margin:.4em 0") for note in path.notes)
+
+
+def _steps(path: SelectionPath) -> Html:
+    if not path.steps:
+        return Html("")
+    rows = []
+    for i, step in enumerate(path.steps[:MOST_STEPS], start=1):
+        gain = number(step.gain) if step.action in ("add", "remove") else ""
+        numbers = (gain, number(step.score), f"{step.pool:,}")
+        rows.append(
+            tag(
+                "tr",
+                tag("td", i, style=CELL + "right;opacity:.7"),
+                tag("td", f"{step.phase}: {step.action}", style=CELL + "left;white-space:nowrap"),
+                tag("td", names(path.names(step.features), 5), style=CELL + "left;overflow-wrap:anywhere"),
+                *(tag("td", cell, style=CELL + "right") for cell in numbers),
+            )
+        )
+    table = _table(("", "step", "features", "gain", path.criterion, "pool"), rows)
+    left = len(path.steps) - MOST_STEPS
+    more = tag("p", f"and {count(left, 'more step', 'more steps')}: see to_frame() or report()") if left > 0 else ""
+    return tag("details", tag("summary", count(len(path.steps), "step"), style="cursor:pointer"), table, more)
+
+
+def _table(head: tuple[str, ...], rows: list[Html]) -> Html:
+    texts = {"feature", "features", "step"}
+    heads = [tag("th", word, style=CELL + ("left" if word in texts else "right"), scope="col") for word in head]
+    style = "border-collapse:collapse;margin:.4em 0"
+    return tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *rows), style=style)

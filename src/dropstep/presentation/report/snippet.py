@@ -1,0 +1,153 @@
+"""Python code that repeats the call behind a path: the imports, then `select` with every parameter as a literal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, KeysView, Mapping, Set, ValuesView
+from dataclasses import MISSING, fields, is_dataclass
+from importlib import import_module
+from numbers import Integral, Real
+from typing import Any
+
+from dropstep.result import SelectionPath, StopReason
+
+WIDTH = 88  # a longer call gets one line per parameter
+
+Import = tuple[str, str]  # a module, and the name taken from it ("" for the module itself)
+Literal = tuple[str, frozenset[Import]]  # the code, and what it imports
+NOTHING: frozenset[Import] = frozenset()
+
+
+class NoLiteralError(ValueError):
+    """A value that cannot be written as a literal."""
+
+
+def snippet(path: SelectionPath) -> str:
+    """Code that computes the path, given X and y, and sample_weight if the rows were weighted."""
+    imports: set[Import] = {("dropstep", "select")}
+    before: list[str] = []
+    arguments = ["X", "y"]
+    if path.from_moments:
+        imports.add(("dropstep", "Moments"))
+        before.append(f"moments = Moments.of(X, y, model={path.model!r})  # or the Moments that were passed")
+        arguments = ["moments"]
+    for name, value in _parameters(path).items():
+        try:
+            code, needed = literal(value)
+        except NoLiteralError:
+            before.append(f"{name} = ...  # fill in: an object of type {type(value).__name__} was passed")
+            code, needed = name, NOTHING
+        imports |= needed
+        arguments.append(f"{name}={code}")
+    if path.weighted:
+        arguments.append("sample_weight=sample_weight")
+    if path.stop is StopReason.CALLBACK:
+        before.append("callback = ...  # fill in: a callback stopped the search")
+        arguments.append("callback=callback")
+    return "\n".join([*_import_lines(imports), "", *before, _call(arguments)])
+
+
+def _parameters(path: SelectionPath) -> dict[str, Any]:
+    """Every parameter that was not left at its default, with the model and the solver that were used."""
+    recorded = path.params
+    given = {"strategy": path.strategy, "criterion": path.criterion} if recorded is None else dict(recorded)
+    first = {"strategy": given.pop("strategy")} if "strategy" in given else {}
+    used = {} if path.from_moments else {"model": path.model}
+    given = {name: value for name, value in given.items() if name not in ("model", "solver")}
+    parameters = {**first, **used, **given}
+    if not path.from_moments:
+        parameters["solver"] = path.solver
+    if path.equivalents:
+        parameters["equivalents"] = True
+    return parameters
+
+
+def _call(arguments: list[str]) -> str:
+    line = f"path = select({', '.join(arguments)})"
+    if len(line) <= WIDTH:
+        return line
+    return "\n".join(["path = select(", *(f"    {argument}," for argument in arguments), ")"])
+
+
+def _import_lines(imports: set[Import]) -> list[str]:
+    """`import math` first, then one line per module with the names taken from it."""
+    taken: dict[str, list[str]] = {}
+    for module, name in sorted(imports):
+        taken.setdefault(module, []).append(name)
+    plain = [f"import {module}" for module, names in taken.items() if names == [""]]
+    return plain + [f"from {module} import {', '.join(names)}" for module, names in taken.items() if names != [""]]
+
+
+# --- literals --------------------------------------------------------------------------------------------------------
+
+
+def literal(value: Any) -> Literal:
+    """A value as Python code; NumPy and pandas values become numbers, text and lists."""
+    if hasattr(value, "tolist"):  # arrays and scalars of NumPy, Series and Index
+        value = value.tolist()
+    if value is None or isinstance(value, bool | bytes):
+        return repr(value), NOTHING
+    if isinstance(value, str):
+        return str.__repr__(value), NOTHING
+    if isinstance(value, Integral):
+        return repr(int(value)), NOTHING
+    if isinstance(value, Real):
+        return _number(float(value))
+    if isinstance(value, range):
+        return f"range({int(value.start)}, {int(value.stop)}, {int(value.step)})", NOTHING
+    return _collection(value)
+
+
+def _number(value: float) -> Literal:
+    if math.isfinite(value):
+        return repr(value), NOTHING
+    sign = "-" if value < 0 else ""
+    return f"{sign}math.{'nan' if math.isnan(value) else 'inf'}", frozenset({("math", "")})
+
+
+def _collection(value: Any) -> Literal:
+    if isinstance(value, Mapping):
+        pairs = [(literal(key), literal(item)) for key, item in value.items()]
+        needed = [part[1] for pair in pairs for part in pair]
+        return "{" + ", ".join(f"{key[0]}: {item[0]}" for key, item in pairs) + "}", NOTHING.union(*needed)
+    if isinstance(value, list | KeysView | ValuesView):
+        return _joined(value, "[", "]")
+    if isinstance(value, tuple):
+        return _joined(value, "(", ",)" if len(value) == 1 else ")")
+    if isinstance(value, Set):
+        return _joined(_sorted(value), "{", "}") if value else ("set()", NOTHING)
+    return _object(value)
+
+
+def _joined(values: Iterable[Any], start: str, end: str) -> Literal:
+    parts = [literal(value) for value in values]
+    return start + ", ".join(code for code, _ in parts) + end, NOTHING.union(*(needed for _, needed in parts))
+
+
+def _sorted(values: Set[Any]) -> list[Any]:
+    """The elements of a set in an order that does not differ from run to run."""
+    try:
+        return sorted(values)
+    except TypeError:  # text and numbers
+        return sorted(values, key=repr)
+
+
+def _object(value: Any) -> Literal:
+    """A criterion or a rule of dropstep: its class, with the parameters that differ from their defaults."""
+    kind = type(value)
+    if not is_dataclass(value) or kind.__module__.split(".")[0] != "dropstep":
+        raise NoLiteralError(f"{value!r} has no literal")
+    parts, needed = [], {_origin(kind)}
+    for parameter in fields(value):
+        given = getattr(value, parameter.name)
+        if parameter.init and (parameter.default is MISSING or given is not parameter.default):
+            code, more = literal(given)
+            parts.append(f"{parameter.name}={code}")
+            needed |= more
+    return f"{kind.__name__}({', '.join(parts)})", frozenset(needed)
+
+
+def _origin(kind: type) -> Import:
+    """Where a class is imported from: the package itself where that exports it."""
+    public = getattr(import_module("dropstep"), kind.__name__, None)
+    return ("dropstep" if public is kind else kind.__module__), kind.__name__

@@ -1,0 +1,1 @@
+"""Projection: the linear algebra that least squares and generalised linear models share."""

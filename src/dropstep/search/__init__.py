@@ -1,0 +1,1 @@
+"""Search: moves, rules and strategies. No linear algebra, no model names."""
