@@ -1,4 +1,4 @@
-"""dropstep selects features: forward while dropping hopeless candidates, forward once more, then backward once."""
+"""Feature selection by forward, backward, stepwise and dropping search, exact and incremental."""
 
 from dropstep.data.moments import Moments
 from dropstep.models.least_squares.criteria import (
@@ -18,6 +18,7 @@ from dropstep.models.least_squares.criteria import (
 )
 from dropstep.result import SelectionPath, Step, StopReason
 from dropstep.search.rules import Significance
+from dropstep.search.strategies import FBED
 from dropstep.select import select
 from dropstep.selector import Selector
 
@@ -27,6 +28,7 @@ __all__ = [
     "AIC",
     "BIC",
     "EBIC",
+    "FBED",
     "R2",
     "RSS",
     "AICc",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,8 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dropstep.data.table import Table, as_table
-from dropstep.data.target import Model
-from dropstep.models.least_squares.criteria import Criterion
+from dropstep.parameters import Parameters
 from dropstep.result import SelectionPath, Step
-from dropstep.search.rules import Significance
 from dropstep.select import select
 
 try:  # scikit-learn 1.9 and later
@@ -29,47 +27,56 @@ except ImportError:  # pragma: no cover
         return method
 
 
-class Selector(CallbackSupportMixin, SelectorMixin, BaseEstimator):
-    """Select features by a search that asks a model for the gain of every possible move.
-
-    The default goes forward while dropping hopeless candidates, forward once more over everything, then backward once.
+class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
+    """Feature selection by forward, backward, stepwise and dropping search.
 
     Parameters
     ----------
-    strategy : {"dropping", "forward", "backward", "stepwise", "forward_backward", "fbed", "floating", "swap"}
-        How to search; see the functions in ``dropstep.search.strategies``.
-    model : {"auto", "linear", "discriminant"}
-        Least squares, or separation of classes. "auto" takes y for classes when it is text, boolean, two whole
-        numbers, or up to 32 whole numbers seen 4 times each on average.
-    criterion : str or Criterion
+    strategy : str or FBED, default="dropping"
+        "dropping": forward selection with early dropping, a second forward pass over dropped candidates, then one
+        backward pass. Others: "forward", "backward", "stepwise", "bidirectional", "forward_backward", "fbed",
+        "floating", "swap"; see ``dropstep.search.strategies``. An object takes parameters, e.g. ``FBED(rounds=2)``.
+    model : {"auto", "linear", "discriminant"}, default="auto"
+        Least squares, or separation of classes. With "auto", y holds classes if it is text, boolean, two distinct
+        integers, or up to 32 distinct integers that occur 4 times each on average.
+    criterion : str or Criterion, default="auto"
         linear: rss, r2, adj_r2, cp, aic, aicc, bic, ebic; discriminant: trace, pillai, wilks, roy. "auto" is ebic and
         trace. An object takes parameters, e.g. ``MallowsCp(sigma2=2.0)``.
-    enter : float, Significance or "auto"
+    enter : float, Significance or "auto", default="auto"
         A gain must exceed it (the paper's alpha). "auto" is 0 for criteria that charge for size (cp, aic, aicc, bic,
         ebic); for the others it is an exact partial F test at level 0.05 / number of features that could be chosen.
-        `Significance` is a test at another level; -inf goes on until `max_features`.
-    leave : float, Significance or "auto"
+        `Significance` is a test at another level; -inf adds features until `max_features` is reached.
+    leave : float, Significance or "auto", default="auto"
         A loss up to it is accepted in backward steps (the paper's beta). "auto" follows an explicit `enter`.
-    drop : float, Significance, "auto" or None
+    drop : float, Significance, "auto" or None, default=None
         A candidate whose gain is up to it is dropped until the second forward pass. None follows `leave` where that is
         a number, and is the partial F test at 0.05 otherwise. "auto" is 0 or that test.
-    max_features : int or None
-        Maximum number of features, or of groups, those of `include` counted.
-    rounds : int or math.inf
-        Further rounds of "fbed".
-    include, exclude : features by index or name
-        In from the start and never removed; never looked at.
-    groups : one label a feature, or a list of lists of features
-        A group is added, removed and dropped whole.
+    max_features : int or None, default=None
+        Maximum number of features or groups, including those in `include`. At that size, "dropping" and "fbed" recall
+        what was dropped, and exchange features while the score improves.
+    include, exclude : sequence of int or str, default=None
+        Features, by index or name, that are selected from the start and never removed, or never considered.
+    groups : sequence, default=None
+        One label per feature, or a list of lists of features. A group is added, removed and dropped as a whole.
+    solver : {"auto", "gram", "columns"}, default="auto"
+        "gram" precomputes the Gram matrix in one pass over the rows, "columns" computes its rows on demand. "auto"
+        chooses by cost, and changes to columns where the Gram matrix would lose too many digits.
 
     Attributes
     ----------
-    selected_ : indices of the selected features, in order of entry.
-    support_ : mask of the selected features.
-    ranking_ : 1 for the first that entered; the features that are not selected follow by the gain they would bring now.
-    score_ : the criterion of the selection, in its own sign.
-    path_ : the whole `SelectionPath`: every step, and why the search ended.
-    n_features_in_, feature_names_in_ : as everywhere in scikit-learn.
+    selected_ : ndarray of int
+        Indices of the selected features, in order of entry.
+    support_ : ndarray of bool of shape (n_features,)
+        Mask of the selected features.
+    ranking_ : ndarray of int of shape (n_features,)
+        1 for the first that entered; features that are not selected follow by the gain they would bring now.
+    score_ : float
+        The criterion of the selection, in its own sign.
+    path_ : SelectionPath
+        Every step, and why the search ended.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only if X has feature names.
 
     Examples
     --------
@@ -82,47 +89,32 @@ class Selector(CallbackSupportMixin, SelectorMixin, BaseEstimator):
     no candidate's gain is large enough to enter
     """
 
-    def __init__(
-        self,
-        strategy: str = "dropping",
-        model: Model = "auto",
-        criterion: str | Criterion = "auto",
-        enter: float | Significance | Literal["auto"] = "auto",
-        leave: float | Significance | Literal["auto"] = "auto",
-        drop: float | Significance | Literal["auto"] | None = None,
-        max_features: int | None = None,
-        rounds: float = 1,
-        include: Sequence[int | str] | int | str | None = None,
-        exclude: Sequence[int | str] | int | str | None = None,
-        groups: Any = None,
-    ) -> None:
-        self.strategy = strategy
-        self.model = model
-        self.criterion = criterion
-        self.enter = enter
-        self.leave = leave
-        self.drop = drop
-        self.max_features = max_features
-        self.rounds = rounds
-        self.include = include
-        self.exclude = exclude
-        self.groups = groups
-
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Selector:
         """Search for the features of X that explain y.
 
         Parameters
         ----------
-        X : array or frame of rows by features.
-        y : numbers (one column a target), or class labels.
-        sample_weight : one number a row; a weight counts rows, so 2 is the same as the row twice.
+        X : array-like or frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Numbers (one column per target), or class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Frequency weights: a weight of 2 is equivalent to repeating the row.
+
+        Returns
+        -------
+        Selector
         """
-        self._forget()
+        self._reset()
         table = as_table(X)
         report = _Report(self, X, y, sample_weight, table) if getattr(self, "_skl_callbacks", None) else None
-        words = self.get_params(deep=False)
-        path = select(table, y, **words, sample_weight=sample_weight, callback=report.step if report else None)
+        path = select(
+            table,
+            y,
+            **self.get_params(deep=False),
+            sample_weight=sample_weight,
+            callback=report.step if report else None,
+        )
         if report:
             report.end(path)
         validate_data(self, X, skip_check_array=True)  # sets n_features_in_ and feature_names_in_
@@ -132,8 +124,8 @@ class Selector(CallbackSupportMixin, SelectorMixin, BaseEstimator):
         self.path_ = path
         return self
 
-    def _forget(self) -> None:
-        """Forget what was fitted before, so that a fit that fails leaves nothing behind."""
+    def _reset(self) -> None:
+        """Delete fitted attributes, so that a fit that fails leaves none behind."""
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)
 
@@ -156,7 +148,7 @@ def _chosen(selected: Sequence[int], n_features: int) -> tuple[NDArray[np.intp],
 
 
 class _Report:
-    """Tells the callbacks of scikit-learn about a fit and each of its steps."""
+    """Reports a fit and each of its steps to the callbacks of scikit-learn."""
 
     def __init__(self, selector: Selector, X: Any, y: Any, sample_weight: Any, table: Table) -> None:
         self.given = {"estimator": selector, "X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
@@ -166,7 +158,7 @@ class _Report:
         self.fit.call_on_fit_task_begin(**self.given)
 
     def step(self, step: Step) -> bool:
-        """Report a step; True when a callback asks to stop."""
+        """Report a step; True if a callback requests to stop."""
         if step.action == "add":
             self.selected.extend(step.features)
         elif step.action == "remove":

@@ -1,72 +1,65 @@
-"""The projection: every feature minus its part in the span of the selected. The only linear algebra of the search."""
+"""The projection: every feature minus its projection onto the span of the selected features."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 from scipy.linalg import lapack
 
-from dropstep.models.least_squares.explained import Change, Explained, SingleChange, block_cholesky
-from dropstep.models.least_squares.problem import Problem
-from dropstep.projection.basis import Foresight, Likely, basis_of
+from dropstep.data.columns import Columns
+from dropstep.projection.basis import basis_of
+from dropstep.projection.equations import NormalEquations, Residuals
+from dropstep.projection.precision import Precision
+from dropstep.projection.prefetch import Prefetched, Prefetcher, largest
+from dropstep.projection.rotation import rotation_onto
 
 Floats = NDArray[np.float64]
 Features = NDArray[np.intp]
 
-MORE = 32  # directions for which room is made at a time, if that is a small part of X,
-ROOM = 2**16  # or in this many numbers
-APART = 1e-6  # part of its scatter that a feature must have between classes, for classes to be apart by it
-KEPT = 1e-3  # part of the scatter that must be left since products were fetched, for them to have their digits
-
-
-class _Row(NamedTuple):
-    """Products of what was left of a feature, beside the first `size` directions, with the live features."""
-
-    products: Floats
-    size: int
-    left: float
+ROWS_AT_A_TIME = 32  # directions for which W gets room at a time, if that is a small part of X,
+NUMBERS_AT_A_TIME = 2**16  # or in this many numbers
+REFETCH_BELOW = (
+    1e-3  # recompute prefetched products once the residual falls below this share of its value at fetch time
+)
 
 
 class Projection:
-    """Every feature beside the span of the selected features A.
+    """Residuals of all features given the selected ones, A.
 
     Invariant, with R = W[:, independent], so that S_AA = R'R, and Z the coordinates of the targets:
 
-        W = inv(R)' S_A      left = diag(S) - diag(W'W)      cross = C - W'Z      M = base + sign * Z'Z
+        W = inv(R)' S_A    residual_ss = diag(S) - diag(W'W)    residual_cross = C - W'Z
 
-    for every feature that is live; the others are brought up to date when they are recalled.
-    Adding a feature adds a row to W; removing one turns the rows of W by a reflection, and takes off the last.
+    for every live feature, up to the directions that are pending. Features that are not queried are frozen: they are
+    not updated until they are queried again. A direction is applied when residuals are queried, so that features that
+    are frozen by then cost nothing.
     """
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        self.basis = basis_of(problem)
-        self.left = problem.diagonal.copy()
-        self.cross = problem.cross.copy()
-        self.explained = Explained(problem.base, problem)
-        self.selected: list[int] = []
-        self.independent: list[int] = []
-        self.doubtful: set[int] = set()  # features taken for combinations that may be none: the digits do not tell
-        self.imprecise = False  # whether moments have too few digits for what was met so far
-        self._resting: Features | None = None
+    def __init__(self, equations: NormalEquations) -> None:
+        self.equations = equations
+        self.basis = basis_of(equations)
+        self.precision = Precision(equations, self.basis)
+        self.residual_ss = equations.diagonal.copy()
+        self.residual_cross = equations.cross.copy()
+        self.independent: list[int] = []  # selected features that span the basis, in order of entry
+        self.dependent: list[int] = []  # selected features in the span of others
+        self._applied = 0  # directions that the live features are updated for
+        self._lengths: list[float] = []  # of the pending directions
         self._live: Features | None = None
-        self._noise = problem.noise.copy()
-        self._least = self._noise * self.basis.tolerance  # what must be left of a feature that is no combination
-        self._shakiest = 0.0
-        self._thin = problem.diagonal * self.basis.redo  # where less is left, the difference has lost its digits
-        self._rows: dict[int, _Row] = {}
-        self._foresight = Foresight(*self.basis.together)
-        self._low = 0  # how many features had nothing left when this was last looked at
-        self._more = max(4, min(MORE, int(problem.n) // 16), min(ROOM // problem.n_features, problem.n_features))
-        self._W = np.empty((self._more, problem.n_features))  # a row is filled when its direction is added
-        self._Z = np.zeros((self._more, problem.n_targets))
+        self._is_live = np.ones(equations.n_features, dtype=bool)
+        self._candidates: Features | None = None  # features that were queried last
+        self._prefetched: dict[int, Prefetched] = {}
+        self._prefetcher = Prefetcher(*self.basis.batch_limits)
+        p = equations.n_features
+        n = equations.scatter.X.shape[0] if isinstance(equations.scatter, Columns) else p
+        self._room = max(4, min(ROWS_AT_A_TIME, n // 16), min(NUMBERS_AT_A_TIME // p, p))
+        self._W = np.empty((self._room, p))  # a row is filled when its direction is applied
+        self._Z = np.zeros((self._room, equations.n_targets))
         self._inverse = np.zeros((0, 0))
-        self._spanning = np.zeros(self._more, dtype=np.intp)  # `independent`, as an array
 
     @property
     def size(self) -> int:
@@ -83,7 +76,8 @@ class Projection:
 
     @property
     def inverse(self) -> Floats:
-        """inv(R), so that inv(S_AA) = inv(R) inv(R)'; brought up to date when it is asked for."""
+        """inv(R), so that inv(S_AA) = inv(R) inv(R)'."""
+        self._apply_pending()
         known, size = len(self._inverse), self.size
         if known < size:
             new = self._W[:size, self.independent[known:]]
@@ -95,201 +89,254 @@ class Projection:
             self._inverse = inverse
         return self._inverse
 
-    # --- what moves would do -----------------------------------------------------------------------------------------
+    @property
+    def imprecise(self) -> bool:
+        """True if a Gram matrix has too few digits to tell whether some feature is linearly dependent."""
+        return not self.basis.recompute_below and bool(self.doubtful)
 
-    def additions(self, features: Features | None, without: Floats | None = None) -> Change:
-        """What adding each one of the features (None: of all) would do, once directions were given up before."""
-        if features is None:
-            left, cross, least = self.left, self.cross, self._least
-        else:
-            left, cross = self.left.take(features), self.cross.take(features, axis=0)
-            least = self._least.take(features)
+    @property
+    def doubtful(self) -> list[int]:
+        """Features that count as linearly dependent although they may not be."""
+        return sorted(self.precision.doubtful - set(self.independent))
+
+    # --- queries -----------------------------------------------------------------------------------------------------
+
+    def residuals(self, features: Features, without: Floats | None = None) -> Residuals:
+        """Residuals of features, given the selected ones; without some directions of the basis, if these are given."""
+        self.update(features, freeze=without is None)
+        residual_ss, cross = self.residual_ss.take(features), self.residual_cross.take(features, axis=0)
         if without is not None:
-            W = without @ (self.W if features is None else self.W[:, features])
-            left = left + np.einsum("ij,ij->j", W, W)
+            W = without @ self.W[:, features]
+            residual_ss = residual_ss + np.einsum("ij,ij->j", W, W)
             cross = cross + W.T @ (without @ self.Z)
-        return SingleChange(left, cross, left > least)
+        return Residuals(residual_ss, cross, self.precision.least.take(features))
 
-    def block_additions(self, members: Features, blocks: Floats, without: Floats | None = None) -> Change:
-        """What adding each unit of m features would do: `members` is units x m, `blocks` the scatter within units."""
-        W = self.W[:, members]
-        residual, cross = blocks - np.einsum("kum,kul->uml", W, W), self.cross[members]
-        if without is not None:
-            W = np.einsum("rk,kum->rum", without, W)
-            residual = residual + np.einsum("rum,rul->uml", W, W)
-            cross = cross + np.einsum("rum,rt->umt", W, without @ self.Z)
-        least = self._least[members]
-        change, pivots = block_cholesky(residual, cross, least)
-        if self.basis.redo:
-            thin = (pivots < self.problem.diagonal[members] * self.basis.redo).any(axis=1)
-            for u in np.flatnonzero(thin).tolist():
-                cross_of_unit = self.problem.cross[members[u]]
-                change.replace(u, self.basis.unit_vectors(members[u], least[u], cross_of_unit, without, self.Z))
-        return change
-
-    def removals(self, places: list[int]) -> Change:
-        """What removing each independent feature, by its place in `independent`, would do."""
+    def removal_vectors(self, places: list[int]) -> tuple[Floats, Floats]:
+        """(c, d) such that removing each independent feature, by its place, takes v = c / sqrt(d) from G."""
         inverse = self.inverse[places]
-        length = np.einsum("ij,ij->i", inverse, inverse)
-        return SingleChange(length, inverse @ self.Z, np.ones(len(places), dtype=bool))
-
-    def removal(self, features: Sequence[int]) -> Floats:
-        """The vectors that removing features together would take, when others may take their place in the span."""
-        return np.asarray(self.directions(features) @ self.Z)
+        return inverse @ self.Z, np.einsum("ij,ij->i", inverse, inverse)
 
     def directions(self, features: Sequence[int]) -> Floats:
-        """The directions of the basis, orthonormal rows, that would be given up with the features."""
-        if len(features) == 1 and len(self.selected) == self.size:
+        """Orthonormal rows: the directions of the basis that would be removed with some selected features."""
+        if len(features) == 1 and not self.dependent:
             h = self.inverse[self.independent.index(features[0])]
             return np.asarray(h / np.sqrt(h @ h))[None, :]
         H, rank, _ = self._without(features)
         return H[:, rank:].T
 
-    def separating(self) -> list[int]:
-        """Features in the span of the selected within classes, but not between them: together they separate classes."""
-        if self.problem.sign < 0:
-            return []
-        between = np.einsum("ij,ij->i", self.cross, self.cross)
-        own = self.problem.diagonal + np.einsum("ij,ij->i", self.problem.cross, self.problem.cross)
-        found = (self.left <= self._least) & (self.problem.diagonal > 0) & (between > APART * own)
-        found[self.selected] = False
-        return [int(j) for j in np.flatnonzero(found)]
-
     # --- moves -------------------------------------------------------------------------------------------------------
 
-    def add(self, features: Sequence[int], likely: Likely | None = None) -> None:
-        """Select features. Those in the span of the selected are selected too, but add no direction.
-
-        `likely(some, most)` names features that may be added next; their products are fetched in the same pass.
-        """
+    def add(self, features: Sequence[int]) -> None:
+        """Select features. Those in the span of the selected are selected too, but add no direction."""
+        if self._live is not None and not self._is_live[list(features)].all():
+            self._apply_pending()
+            self._unfreeze()
         for j in features:
-            self.selected.append(j)
-            if self.left[j] > self._least[j]:
-                self._add(j, likely)
-
-    def _add(self, j: int, likely: Likely | None) -> None:
-        k = self.size
-        left, cross = self.basis.measure(j, float(self.left[j]), self.cross[j])
-        if left <= self._least[j]:  # seen exactly, it lies in the span
-            self.left[j] = 0.0
-            return
-        products = self._products(j, likely)
-        length = math.sqrt(left)
-        self.basis.extend(length)
-        self._grow(k + 1)
-        row, z = self._W[k], cross / length
-        if self._live is None:
-            w = np.divide(products, length, out=row)
-        else:
-            row[:] = 0.0
-            w = row[self._live] = products / length
-        self._Z[k] = z
-        self.independent.append(j)
-        self._explain(z[None, :], +1)
-        square = np.square(w)
-        self._update(w, square, z, -1)
-        row[j] = length
-        self._spanning[k] = j
-        self.left[self._spanning[: k + 1]] = 0.0
-        self.cross[j] = self._thin[j] = 0.0
-        if self.basis.redo:
-            self._make_exact()
-        else:
-            self._spread_noise(square, float(self._noise[j] / left))
-
-    def _products(self, j: int, likely: Likely | None) -> Floats:
-        """Products of what is left of feature j with the live features: fetched with it, or some steps ago."""
-        kept = self._rows.pop(j, None)
-        if kept is not None:
-            self._foresight.used += 1
-        if kept is None or self.left[j] < KEPT * kept.left:
-            ahead = self._foresight.ahead(1, likely)
-            self._rows = {}  # the next products take their place
-            products, k = self.basis.fetch(j, ahead)
-            kept = _Row(products[0], k, float(self.left[j]))
-            self._rows = {i: _Row(row, k, float(self.left[i])) for i, row in zip(ahead, products[1:], strict=True)}
-        return self._up_to_date(j, kept)
-
-    def _up_to_date(self, j: int, kept: _Row) -> Floats:
-        if kept.size == self.size:
-            return kept.products
-        W = self._W[kept.size : self.size]
-        return np.asarray(kept.products - W[:, j] @ (W if self._live is None else W[:, self._live]))
-
-    def _spread_noise(self, square: Floats, shaky: float) -> None:
-        """Rounding in a direction, by its noise / scatter left, is in every feature that has a part along it."""
-        self._shakiest = max(self._shakiest, shaky)
-        if self._live is None:
-            self._noise += shaky * square
-        else:
-            self._noise[self._live] += shaky * square
-        self._least = self._noise * self.basis.tolerance
-        low = int(np.count_nonzero(self.left <= self._least))
-        if low > self._low + 1:  # more than the one that was added
-            live = np.arange(len(self.left)) if self._live is None else self._live
-            self._doubt(live, self.left[live])
-        self._low = low
-
-    def _doubt(self, features: Features, left: Floats) -> None:
-        """Remember features of which so little is left that it may be something or rounding."""
-        noise = self._noise[features]
-        grey = (left <= noise * self.basis.tolerance) & (left > noise * self.basis.rounding)
-        if grey.any():
-            self.doubtful.update(features[grey].tolist())
-        if not self.basis.redo:
-            self.imprecise = self.imprecise or bool(self.doubtful - set(self.selected)) or bool(self.separating())
-
-    def _update(self, w: Floats, square: Floats, z: Floats, sign: int) -> None:
-        """Take the direction w, z out of what is left of the live features (-1), or put it back (+1)."""
-        change = (sign * z[0]) * w[:, None] if len(z) == 1 else np.multiply.outer(w, sign * z)
-        if self._live is None:
-            left = np.add(self.left, square, out=self.left) if sign > 0 else np.subtract(self.left, square, self.left)
-            np.abs(left, out=left)  # rounding may leave less than nothing
-            self.cross += change
-        else:
-            at = self._live
-            self.left[at] = np.abs(self.left[at] + sign * square)
-            self.cross[at] += change
-
-    def _make_exact(self) -> None:
-        """Where most of the scatter went since it was last exact, the difference lost digits: make it from the rows."""
-        thin = self.left < self._thin
-        if self._live is not None:
-            thin &= _mask(self._live, len(thin))
-        if not thin.any():
-            return
-        at = np.flatnonzero(thin)
-        coordinates, left, cross = self.basis.exact(at)
-        self._W[: self.size, at] = coordinates
-        found = left > self._least[at]
-        self.left[at] = np.where(found, left, 0.0)
-        self._thin[at] = np.where(found, left * self.basis.redo, 0.0)
-        self.cross[at] = self.problem.cross[at] - coordinates.T @ self.Z if cross is None else cross
-        self._doubt(at, left)
+            if self.basis.targets is None:  # without targets, cross products are those of the updates
+                self._apply_pending()
+            least = self.precision.least[j]
+            ss, cross = self.basis.measure(j, float(self.residual_ss[j]), self.residual_cross[j])
+            if not ss > least:
+                self.dependent.append(j)
+                self.residual_ss[j] = 0.0
+                continue
+            length = math.sqrt(ss)
+            self.basis.extend(length)
+            self._make_room(self.size + 1)
+            self._Z[self.size] = cross / length
+            self.independent.append(j)
+            self._lengths.append(length)
 
     def remove(self, features: Sequence[int]) -> None:
-        """Take features out again. A selected feature that they had put in the span gets its own direction back."""
-        self._rows = {i: _Row(self._up_to_date(i, kept), self.size, kept.left) for i, kept in self._rows.items()}
-        if len(features) == 1 and len(self.selected) == self.size:
-            self._remove(features[0])
+        """Remove selected features. A selected feature that depended on them gets its own direction."""
+        self._apply_pending()
+        self._prefetched = {
+            i: Prefetched(self._brought_up_to_date(i, kept, self.size), self.size, kept.residual_ss)
+            for i, kept in self._prefetched.items()
+        }
+        if len(features) == 1 and not self.dependent:
+            self._remove_one(features[0])
         else:
             self._remove_block(features)
-        for j in features:
-            self.selected.remove(j)
-        self.cross[self.independent] = 0.0
-        if self.basis.redo:
-            np.maximum(self._thin, self.left * self.basis.redo, out=self._thin)
+        self.residual_cross[self.independent] = 0.0
+        self.precision.after_rotation(self.W, self.residual_ss)
+
+    def release(self) -> None:
+        """Free what was kept for features that might have been added next; no more will be."""
+        self._prefetched, self._prefetcher = {}, Prefetcher(0, 0)
+        self.basis.release()
+
+    # --- updates -----------------------------------------------------------------------------------------------------
+
+    def update(self, features: Features, *, freeze: bool = True) -> None:
+        """Bring features up to date; freeze the others if they are many and `freeze` is True."""
+        if self._live is not None and not self._is_live[features].all():
+            self._candidates = None  # unfreezing would discard what is prefetched for the live features
+            self._apply_pending()
+            self._candidates = features
+            self._unfreeze()
+        elif freeze and not self.equations.small and 2 * (len(features) + self.size) <= self._n_live:
+            self._freeze_all_but(features)
+        if freeze:
+            self._candidates = features
+        self._apply_pending()
+
+    @property
+    def _n_live(self) -> int:
+        return self.equations.n_features if self._live is None else len(self._live)
+
+    def _freeze_all_but(self, features: Features) -> None:
+        live = np.zeros(self.equations.n_features, dtype=bool)
+        live[features] = live[self.independent] = live[self.dependent] = True
+        still = live[self._is_live]
+        self._prefetched = {
+            i: Prefetched(kept.products[still], kept.size, kept.residual_ss)
+            for i, kept in self._prefetched.items()
+            if live[i]
+        }
+        self._is_live, self._live = live, live.nonzero()[0]
+        self.basis.restrict_to(self._live)
+
+    def _unfreeze(self) -> None:
+        """Bring frozen features up to date: everything they missed is one matrix product."""
+        frozen, live = ~self._is_live, self._is_live.nonzero()[0]
+        W_live = self.W[:, live]  # more exact than products, where it was recomputed from the rows
+        self._live, self._prefetched = None, {}
+        self._is_live = np.ones(len(frozen), dtype=bool)
+        self.basis.restrict_to(None)
+        prefetch = self._likely_next(self.size)
+        products = self.basis.coordinates(self.inverse, self.independent, prefetch, self.W)
+        self.W[:, live] = W_live
+        at = frozen.nonzero()[0]
+        W = self.W[:, at]
+        self.residual_ss[at] = np.maximum(self.equations.diagonal[at] - np.einsum("ij,ij->j", W, W), 0.0)
+        self.residual_cross[at] = self.equations.cross[at] - W.T @ self.Z
+        self._prefetched = {
+            i: Prefetched(row, self.size, float(self.residual_ss[i])) for i, row in zip(prefetch, products, strict=True)
+        }
+        if self.basis.recompute_below:
+            self.precision.recompute_below[at] = self.equations.diagonal[at] * self.basis.recompute_below
+            self._recompute_residuals()
         else:
-            self._settle_noise()
+            self.precision.after_rotation(self.W, self.residual_ss)
+            self.precision.doubt(at, self.residual_ss[at])
 
-    def _settle_noise(self) -> None:
-        """After a turn of the basis every direction is taken for as shaky as the worst."""
-        self._noise = self.problem.noise + self._shakiest * np.einsum("ij,ij->j", self.W, self.W)
-        self._least = self._noise * self.basis.tolerance
-        self._low = 0
+    def _apply_pending(self) -> None:
+        """Update the live features for the directions that were added since they were last updated."""
+        if self._applied == self.size:
+            return
+        first, live = self._applied, slice(None) if self._live is None else self._live
+        for k, w in zip(range(first, self.size), self._new_rows(), strict=True):
+            j, length, square = self.independent[k], self._lengths[k - first], np.square(w)
+            if self._live is not None:
+                self._W[k] = 0.0
+            self._W[k, live] = w
+            self._update_residuals(w, square, self._Z[k], -1)
+            self._W[k, j] = length
+            self.residual_ss[j] = self.residual_cross[j] = self.precision.recompute_below[j] = 0.0
+            if not self.basis.recompute_below:
+                self.precision.propagate(j, length**2, square, live)
+        several, self._applied, self._lengths = self.size - first > 1, self.size, []
+        self.residual_ss[self.dependent] = 0.0
+        if self.basis.recompute_below:
+            if several:  # R from centred columns: products with X itself have too few digits
+                new = np.array(self.independent[first:], dtype=np.intp)
+                self._W[: self.size, new] = self.basis.residuals(new)[0]
+            self._recompute_residuals()
+        elif self.precision.lost_features(self.residual_ss, self.size - first):
+            at = np.arange(len(self.residual_ss)) if self._live is None else self._live
+            self.precision.doubt(at, self.residual_ss[at])
 
-    def _remove(self, j: int) -> None:
-        """The direction given up is row i of inv(R); a reflection makes it the last one."""
+    def _new_rows(self) -> Iterator[Floats]:
+        """Rows of W of the pending directions, over the live features, each when the ones before are in place."""
+        first, live = self._applied, slice(None) if self._live is None else self._live
+        S = self.equations.scatter
+        if isinstance(S, np.ndarray):
+            for k in range(first, self.size):
+                W, j = self._W[:k], self.independent[k]
+                yield (S[j, live] - W[:, j] @ W[:, live]) / self._lengths[k - first]
+            return
+        kept = self._taken_from_prefetched(first)
+        missing = [k for k in range(first, self.size) if k not in kept]
+        fetched: dict[int, Floats] = {}
+        if missing:
+            prefetch = self._likely_next(len(missing))
+            self._prefetched = {}
+            products = self.basis.products(missing, prefetch)
+            fetched = dict(zip(missing, products, strict=False))
+            self._prefetched = {
+                i: Prefetched(row, self.size, float(self.residual_ss[i]))
+                for i, row in zip(prefetch, products[len(missing) :], strict=True)
+            }
+        for k in range(first, self.size):
+            if k in fetched:
+                yield fetched[k]
+            else:
+                yield self._brought_up_to_date(self.independent[k], kept[k], k) / self._lengths[k - first]
+
+    def _taken_from_prefetched(self, first: int) -> dict[int, Prefetched]:
+        """Products of pending directions that were prefetched and have not lost digits since."""
+        kept: dict[int, Prefetched] = {}
+        for k in range(first, self.size):
+            prefetched = self._prefetched.pop(self.independent[k], None)
+            if prefetched is not None:
+                self._prefetcher.use()
+                if self._lengths[k - first] ** 2 >= REFETCH_BELOW * prefetched.residual_ss:
+                    kept[k] = prefetched
+        if 0 < len(kept) < self.size - first:  # the products of the others take the place of these
+            kept = {k: Prefetched(one.products.copy(), one.size, one.residual_ss) for k, one in kept.items()}
+        return kept
+
+    def _brought_up_to_date(self, j: int, kept: Prefetched, size: int) -> Floats:
+        W = self._W[kept.size : size]
+        return np.asarray(kept.products - W[:, j] @ (W if self._live is None else W[:, self._live]))
+
+    def _likely_next(self, needed: int) -> list[int]:
+        """Candidates that explain most now: they will probably be added next."""
+        count = 0 if self._candidates is None else self._prefetcher.count(needed)
+        if not count:
+            return []
+        is_candidate = np.zeros(self.equations.n_features, dtype=bool)
+        is_candidate[self._candidates] = True
+        is_candidate[self.independent] = False
+        power = np.square(self.residual_cross) @ np.ones(self.equations.n_targets)
+        return largest(
+            power / np.where(self.residual_ss > self.precision.least, self.residual_ss, np.inf), is_candidate, count
+        )
+
+    def _update_residuals(self, w: Floats, square: Floats, z: Floats, sign: int) -> None:
+        """Subtract the direction w, z from the residuals of the live features (-1), or add it back (+1)."""
+        change = (sign * z[0]) * w[:, None] if len(z) == 1 else np.multiply.outer(w, sign * z)
+        if self._live is None:
+            ss = self.residual_ss
+            (np.add if sign > 0 else np.subtract)(ss, square, out=ss)
+            np.abs(ss, out=ss)  # rounding may make it negative
+            self.residual_cross += change
+        else:
+            at = self._live
+            self.residual_ss[at] = np.abs(self.residual_ss[at] + sign * square)
+            self.residual_cross[at] += change
+
+    def _recompute_residuals(self) -> None:
+        """Recompute residuals from the rows where the difference lost digits."""
+        thin = self.residual_ss < self.precision.recompute_below
+        if self._live is not None:
+            thin &= self._is_live
+        if not thin.any():
+            return
+        at = thin.nonzero()[0]
+        coordinates, residual_ss, cross = self.basis.residuals(at)
+        self._W[: self.size, at] = coordinates
+        found = residual_ss > self.precision.least[at]
+        self.residual_ss[at] = np.where(found, residual_ss, 0.0)
+        self.precision.recompute_below[at] = np.where(found, residual_ss * self.basis.recompute_below, 0.0)
+        self.residual_cross[at] = self.equations.cross[at] - coordinates.T @ self.Z if cross is None else cross
+        self.precision.doubt(at, residual_ss)
+
+    # --- removals ----------------------------------------------------------------------------------------------------
+
+    def _remove_one(self, j: int) -> None:
+        """The removed direction is row i of inv(R); a reflection makes it the last one."""
         i = self.independent.index(j)
         v = self.inverse[i].copy()
         v /= np.sqrt(v @ v)
@@ -301,108 +348,50 @@ class Projection:
         self._inverse = np.delete(inverse, i, axis=0)[:, :-1]
         self.basis.reflect(v, tau)
         self.independent.pop(i)
-        self._give_up(1)
+        self._remove_last_directions(1)
 
     def _remove_block(self, features: Sequence[int]) -> None:
         H, rank, kept = self._without(features)
         size = self.size
         self._W[:size] = H.T @ self.W
         self._Z[:size] = H.T @ self.Z
-        self.basis.turn(H)
+        self.basis.rotate(H)
+        gone = set(features)
+        self.dependent = [j for j in (*self.independent, *self.dependent) if j not in gone and j not in set(kept)]
         self.independent = kept
         self._inverse = linalg.solve_triangular(self._W[:rank, kept], np.eye(rank))
-        self._give_up(size - rank)
+        self._remove_last_directions(size - rank)
 
-    def _give_up(self, count: int) -> None:
-        """The last `count` directions, past the size, go back to what is left of the features."""
+    def _remove_last_directions(self, count: int) -> None:
+        """Add the last `count` directions, past the size, back to the residuals of the features."""
         size = self.size
         Z = self._Z[size : size + count]
-        self.basis.give_up(Z)
+        self.basis.remove_last(Z)
         at = slice(None) if self._live is None else self._live
         for w, z in zip(self._W[size : size + count], Z, strict=True):
-            self._rows = {i: _Row(kept.products + w[i] * w[at], size, kept.left) for i, kept in self._rows.items()}
-            self._update(w[at], np.square(w[at]), z, +1)
-        self._spanning[:size] = self.independent
-        self.left[self.independent] = 0.0
-        self._explain(Z, -1)
-
-    def _explain(self, Z: Floats, sign: int) -> None:
-        """M with directions added (+1) or given up (-1); from the targets themselves where they are at hand."""
-        targets = self.basis.targets
-        if not self.size:
-            self.explained = Explained(self.problem.base, self.problem)
-        elif targets is not None:
-            self.explained = Explained(targets.T @ targets, self.problem)
-        else:
-            self.explained = self.explained.plus(Z, sign)
+            self._prefetched = {
+                i: Prefetched(kept.products + w[i] * w[at], size, kept.residual_ss)
+                for i, kept in self._prefetched.items()
+            }
+            self._update_residuals(w[at], np.square(w[at]), z, +1)
+        self._applied = size
+        self.residual_ss[self.independent] = 0.0
 
     def _without(self, features: Sequence[int]) -> tuple[Floats, int, list[int]]:
-        """Turn H after which the first `rank` directions span the selected without some, and who spans them."""
-        others = np.array([j for j in self.selected if j not in set(features)], dtype=np.intp)
+        """Rotation H after which the first `rank` directions span the selected without some, and what spans them."""
+        self._apply_pending()
+        gone = set(features)
+        others = np.array([j for j in (*self.independent, *self.dependent) if j not in gone], dtype=np.intp)
         if not len(others):
             return np.eye(self.size), 0, []
-        scale = np.sqrt(self.problem.diagonal[others])
-        R = self.W[:, others] / np.where(scale > 0, scale, np.inf)
-        H, triangle, order = linalg.qr(R, pivoting=True)
-        depth = np.abs(np.diagonal(triangle))
-        rank = int((depth**2 > self.basis.tolerance).sum())
-        return np.asarray(H, dtype=np.float64), rank, [int(j) for j in others[order[:rank]]]
+        H, spanning = rotation_onto(self.W[:, others], self.equations.diagonal[others], self.basis.tolerance)
+        return H, len(spanning), others[spanning].tolist()
 
-    # --- features that are not looked at for a while -----------------------------------------------------------------
-
-    def rest(self, features: Features) -> None:
-        """Stop updating features until they are recalled; where all of them cost nothing, they are not put to rest."""
-        if self.problem.small:
-            return
-        resting = features if self._resting is None else np.concatenate([self._resting, features])
-        awake = ~_mask(resting, self.problem.n_features)
-        before, self._resting, self._live = self._live, resting, np.flatnonzero(awake)
-        still = awake if before is None else awake[before]
-        self._rows = {
-            i: _Row(kept.products[still], kept.size, kept.left) for i, kept in self._rows.items() if awake[i]
-        }  # fmt: skip
-        self.basis.focus(self._live)
-
-    def recall(self, likely: Likely | None = None) -> None:
-        """Bring the resting features up to date: all that they missed is one matrix product.
-
-        Features that may be added next are fetched along with it, if it is not large already.
-        """
-        if self._resting is None:
-            return
-        at, self._resting, self._live, self._rows = self._resting, None, None, {}
-        self.basis.focus(None)
-        size, ahead = self.size, self._foresight.ahead(self.size, likely)
-        fetched = self.basis.coordinates(self.inverse, self.independent, ahead, self.W)
-        awake = ~_mask(at, self.problem.n_features)
-        left = np.maximum(self.problem.diagonal - np.einsum("ij,ij->j", self.W, self.W), 0.0)
-        cross = self.problem.cross - self.W.T @ self.Z
-        left[awake], cross[awake] = self.left[awake], self.cross[awake]
-        self.left, self.cross = left, cross
-        self._rows = {i: _Row(row, size, float(self.left[i])) for i, row in zip(ahead, fetched, strict=True)}
-        if self.basis.redo:
-            self._make_exact()
-        else:
-            self._settle_noise()
-            self._doubt(at, self.left[at])
-
-    def settle(self) -> None:
-        """Give back what was kept for features that might have been added next."""
-        self._rows = {}
-        self.basis.settle()
-
-    def _grow(self, size: int) -> None:
+    def _make_room(self, size: int) -> None:
         """Room for so many directions."""
         if size > len(self._W):
-            more = max(self._more, size - len(self._W), len(self._W) // 2)
-            W = np.empty((len(self._W) + more, self._W.shape[1]))  # pages that are never filled cost no memory
+            more = max(self._room, size - len(self._W), len(self._W) // 2)
+            W = np.empty((len(self._W) + more, self._W.shape[1]))  # pages that are never filled take no memory
             W[: self.size] = self.W
             self._W = W
             self._Z = np.concatenate([self._Z, np.zeros((more, self._Z.shape[1]))])
-            self._spanning = np.concatenate([self._spanning, np.zeros(more, dtype=np.intp)])
-
-
-def _mask(features: Features, n: int) -> NDArray[np.bool_]:
-    mask = np.zeros(n, dtype=bool)
-    mask[features] = True
-    return mask

@@ -1,110 +1,25 @@
-"""Rules: which moves are allowed. A rule says of each move whether its gain, or loss, justifies a feature."""
+"""Rules: which moves are allowed. A rule decides whether the gain, or loss, of a move justifies a feature."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from numbers import Real
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from dropstep.models.least_squares.criteria import Criterion, MallowsCp, Size
-from dropstep.models.least_squares.explained import Change, Explained
-from dropstep.models.least_squares.problem import Problem
-
-Floats = NDArray[np.float64]
+from dropstep.models.base import Bools, CriterionInfo, Scan, Tests
 
 LEVEL = 0.05  # of the tests behind "auto"
 LOOKS_LIKE_A_LEVEL = 0.5  # a positive threshold below this is probably meant as a significance level
-ON_THE_SCALE_OF_Y = frozenset({"rss", "cp", "aic", "aicc", "bic", "ebic"})  # criteria whose gains are not shares
-
-
-class State(NamedTuple):
-    """What a move starts from: the criterion, what is explained, and the size of the selection."""
-
-    criterion: Criterion
-    explained: Explained
-    size: Size
-
-
-class Moves:
-    """Possible moves of one kind, by ascending unit. Gains and tests are computed when a rule needs them.
-
-    Attributes
-    ----------
-    units : what would be added or removed.
-    free : whether a unit brings any independent feature, and the rows suffice to estimate it.
-    rank : number of independent features that each brings; one number when it is the same for all.
-    size : number of independent features selected without the unit.
-    """
-
-    def __init__(self, units: NDArray[np.intp], change: Change, state: State, *, adding: bool) -> None:
-        self.units, self.rank = units, change.rank
-        self._change, self._state, self._adding = change, state, adding
-        self.size: Floats | float = state.size.rank if adding else state.size.rank - change.rank
-        room = state.size.rank + change.rank <= state.explained.problem.most
-        self.free = change.free if not adding or room is True else change.free & room
-
-    @cached_property
-    def gains(self) -> Floats:
-        """By how much the score would improve, 0 for what is not free; for removals, by how much it would worsen."""
-        criterion, explained, size = self._state
-        if not self._adding:
-            return criterion.losses(explained, self._change, size)
-        gains = criterion.gains(explained, self._change, size)
-        return gains if self.free is self._change.free else np.where(self.free, gains, 0.0)
-
-    @property
-    def power(self) -> Floats:
-        """By how much each unit would change the trace of M."""
-        return self._change.power
-
-    @cached_property
-    def partial(self) -> Floats:
-        """Partial Wilks' lambda of each unit given the others."""
-        return self._state.explained.partial(self._change, adding=self._adding)
-
-    @cached_property
-    def log_p_values(self) -> Floats:
-        """Logarithm of the p-value of each unit's partial F test given the others; 0 for what is not free."""
-        problem = self._state.explained.problem
-        return np.where(self.free, problem.log_p_value(self.partial, self.size, self.rank), 0.0)
-
-    @cached_property
-    def same_rank(self) -> bool:
-        """True if gains and p-values have the same order, because all units have the same rank."""
-        if np.ndim(self.rank) == 0:
-            return True
-        rank = np.asarray(self.rank)
-        return len(np.unique(rank[self.free] if self._adding else rank)) <= 1
-
-    @cached_property
-    def order(self) -> Floats:
-        """Numbers in the order of the gains of additions, 0 for what is not free; ties are relative to the largest."""
-        criterion, explained, size = self._state
-        if isinstance(self.rank, float):
-            return criterion.order(explained, self._change, size)
-        return self.gains
-
-    def gain(self, at: int) -> float:
-        """What one of the moves would gain, or lose."""
-        return float(self.gains[at])
-
-    def only(self, at: int) -> Moves:
-        """One of the moves."""
-        return Moves(self.units[at : at + 1], self._change.only(at), self._state, adding=self._adding)
 
 
 class Rule(Protocol):
-    """Whether each move justifies a feature: what enters must, what leaves or is dropped must not."""
+    """Decides whether a gain or loss is large enough: required to enter, and not met by what leaves or is dropped."""
 
-    def justifies(self, moves: Moves, problem: Problem) -> NDArray[np.bool_]: ...
+    def justifies(self, scan: Scan) -> Bools: ...
 
-    def justifies_one(self, moves: Moves, at: int, problem: Problem) -> bool: ...
+    def justifies_one(self, scan: Scan, at: int) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -113,11 +28,11 @@ class Threshold:
 
     value: float
 
-    def justifies(self, moves: Moves, problem: Problem) -> NDArray[np.bool_]:
-        return moves.gains > self.value
+    def justifies(self, scan: Scan) -> Bools:
+        return scan.gains > self.value
 
-    def justifies_one(self, moves: Moves, at: int, problem: Problem) -> bool:
-        return moves.gain(at) > self.value
+    def justifies_one(self, scan: Scan, at: int) -> bool:
+        return bool(scan.gains[at] > self.value)
 
 
 @dataclass(frozen=True)
@@ -154,16 +69,16 @@ class Significance:
         """The test with its correction applied to the level."""
         return self if self.correction is None else Significance(self.level / max(1, n_choices))
 
-    def justifies(self, moves: Moves, problem: Problem) -> NDArray[np.bool_]:
-        if isinstance(moves.rank, float) and isinstance(moves.size, float):
-            return moves.free & (moves.partial <= problem.critical(self.level, moves.size, moves.rank))
-        pairs = np.column_stack(np.broadcast_arrays(moves.size, moves.rank))
-        different, which = np.unique(pairs, axis=0, return_inverse=True)
-        critical = np.array([problem.critical(self.level, size, rank) for size, rank in different.tolist()])
-        return np.asarray(moves.free & (moves.partial <= critical[which.ravel()]))
+    def justifies(self, scan: Scan) -> Bools:
+        return self._tests(scan).significant(self.level)
 
-    def justifies_one(self, moves: Moves, at: int, problem: Problem) -> bool:
-        return bool(self.justifies(moves.only(at), problem)[0])
+    def justifies_one(self, scan: Scan, at: int) -> bool:
+        return self._tests(scan).is_significant(at, self.level)
+
+    def _tests(self, scan: Scan) -> Tests:
+        if scan.tests is None:
+            raise ValueError(f"{self!r} needs a significance test, which this model does not have; use a number")
+        return scan.tests
 
 
 @dataclass(frozen=True)
@@ -175,9 +90,14 @@ class Rules:
     drop: Rule
     max_features: int | None = None
 
+    def in_effect(self) -> dict[str, Any]:
+        """Each rule by name: a threshold as its number, a test as the rule itself."""
+        rules = {"enter": self.enter, "leave": self.leave, "drop": self.drop}
+        return {name: rule.value if isinstance(rule, Threshold) else rule for name, rule in rules.items()}
+
 
 def as_rules(
-    criterion: Criterion, n_choices: int, enter: Any, leave: Any, drop: Any, max_features: int | None, strategy: str
+    criterion: CriterionInfo, n_choices: int, enter: Any, leave: Any, drop: Any, max_features: int | None, strategy: str
 ) -> Rules:
     """Rules from parameters.
 
@@ -210,12 +130,12 @@ def _is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == "auto"
 
 
-def _check(name: str, value: Any, criterion: Criterion) -> None:
+def _check(name: str, value: Any, criterion: CriterionInfo) -> None:
     if _is_auto(value) or isinstance(value, Significance):
         return
     if not isinstance(value, Real) or isinstance(value, bool) or math.isnan(value):
         raise ValueError(f"{name} must be 'auto', a number, or a rule such as Significance(0.05); got {value!r}")
-    if -math.inf < float(value) < 0 and not criterion.penalised and criterion.name != "adj_r2":
+    if -math.inf < float(value) < 0 and criterion.monotone:
         raise ValueError(
             f"{name} must not be negative for criterion {criterion.name!r}, which no feature can worsen; got {value:g}"
         )
@@ -235,10 +155,9 @@ def _refuse_cycles(enter: Rule, leave: Rule) -> None:
             )
 
 
-def numbers_like_levels(criterion: Criterion, parameters: Mapping[str, Any]) -> Iterator[str]:
+def numbers_like_levels(criterion: CriterionInfo, parameters: Mapping[str, Any]) -> Iterator[str]:
     """Warnings for thresholds that look like significance levels, where gains are not shares of anything."""
-    per_sample = isinstance(criterion, MallowsCp) and criterion.per_sample
-    if criterion.name not in ON_THE_SCALE_OF_Y or per_sample:
+    if criterion.share:
         return
     for name in ("enter", "leave", "drop"):
         value = parameters[name]

@@ -1,23 +1,22 @@
-"""Criteria: a score of the matrix M of a problem, the size of the selection and the number of rows.
-
-A criterion is one small class. It says what it reads of M (the trace, the log determinant, or M itself), which
-way is better, and its formula. The gains of all possible moves follow from that.
-"""
+"""Criteria of linear regression."""
 
 from __future__ import annotations
 
 import math
 from copy import copy
 from dataclasses import dataclass, field, replace
-from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, NamedTuple
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from dropstep.models.least_squares.explained import Change, Explained
+from dropstep.models.base import CriterionInfo
+from dropstep.models.least_squares.criteria.base import OfDeterminant, OfTrace, Size, check_finite
+from dropstep.models.least_squares.explained import Explained
 from dropstep.models.least_squares.problem import Problem
+from dropstep.models.least_squares.updates import RankUpdate
 from dropstep.projection.projection import Projection
 
 Floats = NDArray[np.float64]
@@ -26,118 +25,10 @@ LEVEL = 0.05  # of the test that the first feature must pass under the corrected
 SINGULAR = 1e-11  # relative eigenvalue of the full model's residual below which sigma2 cannot be taken from it
 
 
-class Size(NamedTuple):
-    """How large selections are: the number of linearly independent features, and of units (features or groups)."""
-
-    rank: Any
-    units: Any
-
-
-@dataclass(frozen=True)
-class Criterion:
-    """A score of a selection.
-
-    Subclasses define `score(read, size, problem)`, where `read` is what `of` and `after` return and `size` is a `Size`,
-    for one selection or for many at once.
-    """
-
-    name: ClassVar[str]
-    kind: ClassVar[Literal["linear", "discriminant"]]
-    better: ClassVar[int] = -1  # -1: less is better, +1: more is better
-    penalised: ClassVar[bool] = False  # whether the score itself charges for size
-
-    def resolve(self, problem: Problem, candidates: NDArray[np.intp], n_units: int) -> Criterion:
-        """The criterion with the parameters that it takes from the problem and its candidates filled in."""
-        return self
-
-    def score(self, read: Any, size: Size, problem: Problem) -> Any:
-        raise NotImplementedError
-
-    def of(self, explained: Explained) -> Any:
-        """What the score reads of what is explained."""
-        raise NotImplementedError
-
-    def after(self, explained: Explained, change: Change, sign: int) -> Any:
-        """What it would read after each move, M + sign v v'."""
-        raise NotImplementedError
-
-    def order(self, explained: Explained, change: Change, size: Size) -> Floats:
-        """Numbers in the order of the gains of moves of one feature each, 0 for what is not feasible.
-
-        Numbers closer than rounding, relative to the largest, are ties.
-        """
-        return self.gains(explained, change, size)
-
-    def value(self, explained: Explained, size: Size) -> float:
-        """The score of what is explained by a selection of this size."""
-        return float(self.score(self.of(explained), size, explained.problem))
-
-    def gains(self, explained: Explained, change: Change, size: Size) -> Floats:
-        """By how much each addition would improve the score; 0 for units that bring no independent feature."""
-        problem = explained.problem
-        then = Size(size.rank + change.rank, size.units + 1)
-        after = self.score(self.after(explained, change, problem.sign), then, problem)
-        return np.where(change.free, self.better * _minus(after, self.value(explained, size)), 0.0)
-
-    def losses(self, explained: Explained, change: Change, size: Size) -> Floats:
-        """By how much each removal would worsen the score."""
-        problem = explained.problem
-        then = Size(size.rank - change.rank, size.units - 1)
-        after = self.score(self.after(explained, change, -problem.sign), then, problem)
-        return np.asarray(-self.better * _minus(after, self.value(explained, size)))
-
-
-def _minus(then: Any, now: float) -> Any:
-    """The difference of scores; none between two that are infinite."""
-    return then - now if math.isfinite(now) else np.where(np.isinf(then), 0.0, -now)
-
-
-class OfTrace(Criterion):
-    """A criterion that reads the trace of M."""
-
-    def of(self, explained: Explained) -> float:
-        return explained.trace
-
-    def after(self, explained: Explained, change: Change, sign: int) -> Floats:
-        return explained.trace + sign * change.power
-
-    def order(self, explained: Explained, change: Change, size: Size) -> Floats:
-        return change.power
-
-
-class OfDeterminant(Criterion):
-    """A criterion that reads the log determinant of M."""
-
-    def of(self, explained: Explained) -> float:
-        return explained.logdet
-
-    def after(self, explained: Explained, change: Change, sign: int) -> Floats:
-        return explained.logdet + explained.log_ratio(change, sign)
-
-    def order(self, explained: Explained, change: Change, size: Size) -> Floats:
-        if explained.nearly_exact(change):
-            return super().order(explained, change, size)
-        return change.power if len(explained.M) == 1 else explained.inner(change)
-
-
-class OfMatrix(Criterion):
-    """A criterion that reads M itself."""
-
-    def of(self, explained: Explained) -> Floats:
-        return explained.M
-
-    def after(self, explained: Explained, change: Change, sign: int) -> Floats:
-        v = change.vectors
-        return np.asarray(explained.M + sign * np.einsum("umt,ums->uts", v, v))
-
-
-# --- regression ------------------------------------------------------------------------------------------------------
-
-
 class RSS(OfTrace):
     """Residual sum of squares."""
 
-    name, kind = "rss", "linear"
+    name, kind, monotone, share = "rss", "linear", True, False
 
     def score(self, rss: Any, size: Size, problem: Problem) -> Any:
         return rss
@@ -146,7 +37,7 @@ class RSS(OfTrace):
 class R2(OfTrace):
     """Share of the sum of squares that is explained."""
 
-    name, kind, better = "r2", "linear", 1
+    name, kind, better, monotone = "r2", "linear", 1, True
 
     def score(self, rss: Any, size: Size, problem: Problem) -> Any:
         return 1 - rss / np.trace(problem.base)
@@ -168,12 +59,14 @@ class MallowsCp(OfTrace):
 
     Parameters
     ----------
-    sigma2 : the error variance; None takes it from the model with all features (and the matrix of error
-        covariances when there are several targets).
-    per_sample : (RSS + 2 size sigma2) / n instead, the same order on the scale of y: what the paper used.
+    sigma2 : float or None, default=None
+        Error variance; None estimates it (for several targets, the error covariance matrix) from the model with all
+        features.
+    per_sample : bool, default=False
+        If True, the score is (RSS + 2 size sigma2) / n, as in the paper; the ranking is the same.
     """
 
-    name, kind, penalised = "cp", "linear", True
+    name, kind, penalised, share = "cp", "linear", True, False
 
     sigma2: float | None = None
     per_sample: bool = False
@@ -181,7 +74,11 @@ class MallowsCp(OfTrace):
 
     def __post_init__(self) -> None:
         if self.sigma2 is not None:
-            _check_finite("sigma2", self.sigma2, above=0)
+            check_finite("sigma2", self.sigma2, above=0)
+
+    @property
+    def info(self) -> CriterionInfo:
+        return replace(super().info, share=self.per_sample)
 
     def resolve(self, problem: Problem, candidates: NDArray[np.intp], n_units: int) -> MallowsCp:
         if self.sigma2 is not None:
@@ -197,20 +94,17 @@ class MallowsCp(OfTrace):
             return explained.trace
         return float(np.trace(linalg.solve(self._sigma, explained.M, assume_a="pos")))
 
-    def after(self, explained: Explained, change: Change, sign: int) -> Floats:
-        return self.of(explained) + sign * self._power(change)
+    def after(self, explained: Explained, update: RankUpdate, sign: int) -> Floats:
+        return self.of(explained) + sign * self._power(update)
 
-    def order(self, explained: Explained, change: Change, size: Size) -> Floats:
-        return self._power(change)
-
-    def _power(self, change: Change) -> Floats:
+    def _power(self, update: RankUpdate) -> Floats:
         """The trace of what moves explain, in units of the error."""
         if self.per_sample:
-            return change.power
+            return update.power
         sigma = self._sigma
         if len(sigma) == 1:
-            return np.asarray(change.power / sigma[0, 0])
-        v = change.vectors
+            return np.asarray(update.power / sigma[0, 0])
+        v = update.vectors
         half = linalg.solve_triangular(np.linalg.cholesky(sigma), v.reshape(-1, v.shape[2]).T, lower=True)
         return np.asarray(np.einsum("umt,umt->u", *2 * [half.T.reshape(v.shape)]))
 
@@ -233,27 +127,21 @@ def _full_covariance(problem: Problem, candidates: NDArray[np.intp]) -> Floats:
             f"cp takes sigma2 from the model with all {len(candidates)} features, which {problem.n:g} rows cannot fit "
             "(n must exceed features + 1); give it as MallowsCp(sigma2=...), or use criterion='ebic'"
         )
-    full = Projection(problem)
-    full.add([int(j) for j in candidates])
+    full = Projection(problem.equations)
+    full.add(candidates.tolist())
+    full.update(np.arange(problem.n_features))
     if full.imprecise and problem.finer is not None:
         return _full_covariance(problem.finer(), candidates)
-    covariance = full.explained.M / (problem.df - full.size)
+    targets = full.basis.targets
+    residual = problem.base - full.Z.T @ full.Z if targets is None else targets.T @ targets
     scale = np.sqrt(np.diagonal(problem.base))
-    if np.linalg.eigvalsh(full.explained.M / np.outer(scale, scale))[0] <= SINGULAR:
+    if np.linalg.eigvalsh(residual / np.outer(scale, scale))[0] <= SINGULAR:
         which = "fits y" if problem.n_targets == 1 else "fits some target, or a combination of targets,"
         raise ValueError(
             f"cp takes sigma2 from the model with all features, which {which} exactly (sigma2 = 0); "
             "give it as MallowsCp(sigma2=...)"
         )
-    return covariance
-
-
-def _check_finite(name: str, value: Any, above: float | None = None) -> None:
-    """Refuse a parameter of a criterion that is not a finite number, above a bound or (None) not negative."""
-    ok = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
-    if not ok or (value < 0 if above is None else value <= above):
-        what = "a finite number that is not negative" if above is None else "a positive finite number"
-        raise ValueError(f"{name} must be {what}; got {value!r}")
+    return np.asarray(residual / (problem.df - full.size))
 
 
 def _log_likelihood(logdet: Any, problem: Problem) -> Any:
@@ -264,7 +152,7 @@ def _log_likelihood(logdet: Any, problem: Problem) -> Any:
 class AIC(OfDeterminant):
     """n log det(E / n) + 2 q (size + 1), on the scale of R's extractAIC; E is the residual of the q targets."""
 
-    name, kind, penalised = "aic", "linear", True
+    name, kind, penalised, share = "aic", "linear", True, False
 
     def score(self, logdet: Any, size: Size, problem: Problem) -> Any:
         return _log_likelihood(logdet, problem) + 2 * problem.n_targets * (size.rank + 1)
@@ -273,7 +161,7 @@ class AIC(OfDeterminant):
 class AICc(OfDeterminant):
     """AIC corrected for few rows (Hurvich and Tsai 1989; Bedrick and Tsai 1994 for several targets)."""
 
-    name, kind, penalised = "aicc", "linear", True
+    name, kind, penalised, share = "aicc", "linear", True, False
 
     def score(self, logdet: Any, size: Size, problem: Problem) -> Any:
         n, q = problem.n, problem.n_targets
@@ -285,7 +173,7 @@ class AICc(OfDeterminant):
 class BIC(OfDeterminant):
     """n log det(E / n) + log(n) q (size + 1)."""
 
-    name, kind, penalised = "bic", "linear", True
+    name, kind, penalised, share = "bic", "linear", True, False
 
     def score(self, logdet: Any, size: Size, problem: Problem) -> Any:
         return _log_likelihood(logdet, problem) + math.log(problem.n) * problem.n_targets * (size.rank + 1)
@@ -312,7 +200,7 @@ class EBIC(OfDeterminant):
         Number of units that could be chosen; None counts them.
     """
 
-    name, kind, penalised = "ebic", "linear", True
+    name, kind, penalised, share = "ebic", "linear", True, False
 
     gamma: float = 1.0
     corrected: bool = True
@@ -320,7 +208,7 @@ class EBIC(OfDeterminant):
     _penalties: dict[tuple[float, float], float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        _check_finite("gamma", self.gamma)
+        check_finite("gamma", self.gamma)
         if not isinstance(self.corrected, bool | np.bool_):
             raise ValueError(f"corrected must be True or False; got {self.corrected!r}")
         n = self.n_candidates
@@ -359,66 +247,5 @@ class EBIC(OfDeterminant):
         chances = self.gamma * np.log(np.maximum((m - i + 1) / i, 1.0))
         room = problem.df - i * rank - (q - rank + 1) / 2
         bartlett = np.where(room > 0, n / np.where(room > 0, room, 1.0), np.inf)
-        least = -n * problem.log_critical(LEVEL * np.exp(-chances), (i - 1) * rank, rank)
+        least = -n * problem.test.log_critical(LEVEL * np.exp(-chances), (i - 1) * rank, rank)
         return np.maximum((q * rank * math.log(n) + 2 * chances) * bartlett, least)
-
-
-# --- classes ---------------------------------------------------------------------------------------------------------
-
-
-class Trace(OfTrace):
-    """trace(inv(Sw) Sb), the paper's criterion (Lawley-Hotelling)."""
-
-    name, kind, better = "trace", "discriminant", 1
-
-    def score(self, trace: Any, size: Size, problem: Problem) -> Any:
-        return trace - problem.n_targets
-
-
-class Wilks(OfDeterminant):
-    """Wilks' lambda, det(Sw) / det(Sw + Sb): less is better."""
-
-    name, kind = "wilks", "discriminant"
-
-    def score(self, logdet: Any, size: Size, problem: Problem) -> Any:
-        return np.exp(-logdet)
-
-
-class Pillai(OfMatrix):
-    """trace(inv(Sw + Sb) Sb)."""
-
-    name, kind, better = "pillai", "discriminant", 1
-
-    def score(self, M: Any, size: Size, problem: Problem) -> Any:
-        return (1 - 1 / np.maximum(np.linalg.eigvalsh(M), 1.0)).sum(axis=-1)
-
-
-class Roy(OfMatrix):
-    """The largest eigenvalue of inv(Sw) Sb."""
-
-    name, kind, better = "roy", "discriminant", 1
-
-    def score(self, M: Any, size: Size, problem: Problem) -> Any:
-        return np.linalg.eigvalsh(M)[..., -1] - 1
-
-
-CRITERIA: dict[str, type[Criterion]] = {
-    criterion.name: criterion
-    for criterion in (RSS, R2, AdjustedR2, MallowsCp, AIC, AICc, BIC, EBIC, Trace, Pillai, Wilks, Roy)
-}
-DEFAULT = {"linear": "ebic", "discriminant": "trace"}
-
-
-def as_criterion(criterion: str | Criterion, kind: str) -> Criterion:
-    """A criterion by name or as an object, refused when it does not fit the model."""
-    if isinstance(criterion, str):
-        name = DEFAULT[kind] if criterion == "auto" else criterion
-        if name not in CRITERIA:
-            raise ValueError(f"unknown criterion {criterion!r}; there are {', '.join(['auto', *CRITERIA])}")
-        criterion = CRITERIA[name]()
-    if not isinstance(criterion, Criterion):
-        raise TypeError(f"criterion must be a name or a Criterion; got {criterion!r}")
-    if criterion.kind != kind:
-        fitting = ", ".join(name for name, c in CRITERIA.items() if c.kind == kind)
-        raise ValueError(f"criterion {criterion.name!r} does not fit model {kind!r}, whose criteria are {fitting}")
-    return criterion

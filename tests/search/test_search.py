@@ -17,6 +17,8 @@ from dropstep.data.table import Table
 from dropstep.data.target import as_target
 from dropstep.models.least_squares.criteria import CRITERIA
 from dropstep.models.least_squares.problem import problem_of
+from dropstep.parameters import Parameters
+from dropstep.projection.projection import Projection
 from dropstep.search.search import Move, Search
 from dropstep.select import _search
 from problems import compare, problem
@@ -25,7 +27,6 @@ from tables import RandomTable, tables
 LINEAR = [name for name, criterion in CRITERIA.items() if criterion.kind == "linear"]
 CLASSES = [name for name, criterion in CRITERIA.items() if criterion.kind == "discriminant"]
 PENALISED = [name for name, criterion in CRITERIA.items() if criterion.penalised]
-WORDS = {"enter": "auto", "leave": "auto", "drop": None, "max_features": None, "rounds": 1}
 
 # What rounding is relative to, where the score itself may be near zero: M = I + G, R2 = 1 - RSS / TSS.
 UNIT = dict.fromkeys(["trace", "pillai", "roy", "r2", "adj_r2"], 1.0)
@@ -36,8 +37,8 @@ thorough = settings(deadline=None, max_examples=120, suppress_health_check=[Heal
 def search_of(table: RandomTable, solver: str, criterion: str, groups: Any = None, **words: Any) -> Search:
     target = as_target(table.y, len(table.X), table.model, table.weights)
     problem = problem_of(Table(table.X), target, table.weights, solver)
-    units = as_choice(problem.n_features, None, None, None, groups)
-    return _search(problem, units, WORDS | {"strategy": "forward", "criterion": criterion} | words)
+    choice = as_choice(problem.n_features, None, None, None, groups)
+    return _search(problem, choice, Parameters(criterion=criterion, **words), "forward")[0]
 
 
 def fitting(table: RandomTable, criterion: str) -> bool:
@@ -65,16 +66,15 @@ def test_gains_are_the_textbook_differences(table: RandomTable, solver: str, dat
 
 def candidates(search: Search) -> Iterator[tuple[int, float, float, float]]:
     """Unit, gain, rank and partial lambda of each candidate in the pool."""
-    moves = search.additions()
-    rank = np.where(moves.free, moves.rank, 0.0)
-    inside = np.isin(moves.units, search.pool)
-    return zip(moves.units[inside].tolist(), moves.gains[inside], rank[inside], moves.partial[inside], strict=True)
+    scan = search.additions()
+    rank = np.where(scan.tests._update.feasible, scan.tests._update.rank, 0.0)
+    return zip(scan.units.tolist(), scan.gains, rank, scan.tests._partial, strict=True)
 
 
 def leaves_room(search: Search, table: RandomTable) -> bool:
     """Whether every addition leaves rows to spare: an exact fit has no score but rounding."""
     most = max((rank for _, _, rank, _ in candidates(search)), default=0.0)
-    return table.n_rows - search.projection.size - most > table.n_targets + 3
+    return table.n_rows - search.model.projection.size - most > table.n_targets + 3
 
 
 def wander(search: Search, rng: np.random.Generator, rows: float) -> None:
@@ -83,7 +83,7 @@ def wander(search: Search, rng: np.random.Generator, rows: float) -> None:
         search.remove(Move(int(rng.choice(search.selected))), "backward")
         return
     free = [unit for unit, _, rank, _ in candidates(search) if rank > 0]
-    if len(free) and search.projection.size < rows / 2 - 2:
+    if len(free) and search.model.projection.size < rows / 2 - 2:
         search.add(Move(int(rng.choice(free))), "forward")
 
 
@@ -141,39 +141,67 @@ def test_partial_lambda_and_its_test_are_the_textbook_ones(table: RandomTable, s
         assert math.isclose(partial, reference.lambda_of(textbook, features, added), rel_tol=1e-7)
         p_value = reference.p_value_of(textbook, features, added)
         for level in (0.05, 0.001):
-            significant = rank > 0 and partial <= search.problem.critical(level, search.projection.size, rank)
+            critical = search.model.problem.test.critical(level, search.model.projection.size, rank)
+            significant = rank > 0 and partial <= critical
             assert significant == (p_value <= level)
 
 
 @thorough
 @given(tables(), st.sampled_from(["gram", "columns"]))
 def test_the_invariant_of_the_projection(table: RandomTable, solver: str) -> None:
-    """W = inv(R)' S_A, left = diag(S) - diag(W'W), cross = C - W'Z, M = base + sign Z'Z, after random moves."""
+    """W = inv(R)' S_A, residual_ss = diag(S) - diag(W'W), residual_cross = C - W'Z, M = base + sign Z'Z."""
     search = search_of(table, solver, "rss" if table.model == "linear" else "trace")
     rng = np.random.default_rng(table.seed)
     for _ in range(12):
         wander(search, rng, table.n_rows)
         if rng.random() < 0.2 and len(search.pool) > 1:
-            search.rest(search.pool[:1])
-            search.drop(search.pool[:1], "forward")
+            search.drop(search.pool[: len(search.pool) // 2 + 1], "forward")
         if rng.random() < 0.2:
             search.recall("forward")
     search.recall("forward")
-    projection, problem = search.projection, search.problem
-    S = problem.block(np.arange(problem.n_features))
-    scale = np.sqrt(np.where(problem.diagonal > 0, problem.diagonal, 1.0))
+    search.additions()
+    projection, problem = search.model.projection, search.model.problem
+    check_invariant(projection)
+    size = np.sqrt(np.diagonal(problem.base))
+    M = problem.base + problem.sign * projection.Z.T @ projection.Z
+    np.testing.assert_allclose(search.model.explained.M / np.outer(size, size), M / np.outer(size, size), atol=1e-9)
+
+
+def check_invariant(projection: Projection) -> None:
+    equations = projection.equations
+    projection.update(np.arange(equations.n_features))
+    S = equations.block(np.arange(equations.n_features))
+    scale = np.sqrt(np.where(equations.diagonal > 0, equations.diagonal, 1.0))
     A = projection.independent
     R = projection.W[:, A]
     unit = np.outer(scale[A], scale)
     np.testing.assert_allclose(projection.inverse @ R * np.divide.outer(scale[A], scale[A]), np.eye(len(A)), atol=1e-7)
     np.testing.assert_allclose(R.T @ projection.W / unit, S[A] / unit, atol=1e-9)
-    left = problem.diagonal - (projection.W**2).sum(axis=0)
-    np.testing.assert_allclose(projection.left / scale**2, np.maximum(left, 0) / scale**2, atol=1e-9)
-    size = np.sqrt(np.diagonal(problem.base))
-    cross = problem.cross - projection.W.T @ projection.Z
-    np.testing.assert_allclose(projection.cross / scale[:, None] / size, cross / scale[:, None] / size, atol=1e-8)
-    M = problem.base + problem.sign * projection.Z.T @ projection.Z
-    np.testing.assert_allclose(projection.explained.M / np.outer(size, size), M / np.outer(size, size), atol=1e-9)
+    residual_ss = equations.diagonal - (projection.W**2).sum(axis=0)
+    np.testing.assert_allclose(projection.residual_ss / scale**2, np.maximum(residual_ss, 0) / scale**2, atol=1e-9)
+    cross = equations.cross - projection.W.T @ projection.Z
+    size = np.abs(equations.cross).max(axis=0)
+    np.testing.assert_allclose(projection.residual_cross / size, cross / size, atol=1e-8)
+
+
+@pytest.mark.parametrize("classes", [0, 3])
+@pytest.mark.parametrize("solver", ["gram", "columns"])
+def test_frozen_features_are_brought_up_to_date(solver: str, classes: int) -> None:
+    """A table large enough for freezing and prefetching: residuals are exact whichever features were asked for."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(300, 1200)) + rng.normal(size=(300, 1))
+    y = X[:, :9].sum(axis=1) + rng.normal(size=300)
+    target = as_target(np.digitize(y, [-5, 5]) if classes else y, 300, "discriminant" if classes else "linear")
+    projection = Projection(problem_of(Table(X), target, None, solver).equations)
+    everything = np.arange(1200)
+    for some in (everything, everything[:500], everything[3:120], everything[100:150], everything, everything[::9]):
+        projection.update(some)
+        residual_ss, cross, _ = projection.residuals(some)
+        power = (cross**2).sum(axis=1) / np.where(residual_ss > 1e-9, residual_ss, np.inf)
+        projection.add([int(j) for j in some[np.argsort(-power)[:2]]])
+        if projection.size > 5:
+            projection.remove([projection.independent[2]])
+    check_invariant(projection)
 
 
 @pytest.mark.parametrize("first", range(0, 1200, 150))

@@ -1,0 +1,177 @@
+"""The seam between the search and the models: what a search knows about the thing being searched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dropstep.result import StopReason
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+Bools = NDArray[np.bool_]
+
+
+class Units:
+    """What a search adds, removes and drops as a whole: every feature, or groups of features.
+
+    Parameters
+    ----------
+    n_features : int
+    members : sequence of sequence of int or None
+        The features of each group, by ascending first feature; None if every feature is a unit of its own.
+    """
+
+    def __init__(self, n_features: int, members: Sequence[Sequence[int]] | None = None) -> None:
+        self.members = members
+        self.n = n_features if members is None else len(members)
+
+    def features(self, units: Sequence[int] | Indices) -> tuple[int, ...]:
+        """The features of units."""
+        numbers = units.tolist() if isinstance(units, np.ndarray) else units
+        members = self.members
+        return tuple(numbers) if members is None else tuple(j for u in numbers for j in members[u])
+
+    def to_features(self, values: Indices) -> tuple[int, ...]:
+        """Broadcast per-unit values to features."""
+        if self.members is None:
+            return tuple(values.tolist())
+        spread = {j: int(values[u]) for u, unit in enumerate(self.members) for j in unit}
+        return tuple(spread[j] for j in range(len(spread)))
+
+
+class Tests(Protocol):
+    """Significance tests of the moves of a scan, computed when a rule needs them."""
+
+    @property
+    def ordered_by_gain(self) -> bool:
+        """True if gains and p-values order the units alike, because all units have the same rank."""
+        ...
+
+    @property
+    def log_p_values(self) -> Floats:
+        """Logarithm of the p-value of each unit given the others; 0 for what is not feasible."""
+        ...
+
+    def significant(self, level: float) -> Bools:
+        """Which units are significant at a level."""
+        ...
+
+    def is_significant(self, at: int, level: float) -> bool:
+        """Whether one of the units is significant at a level."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """Possible moves of one kind, by ascending unit.
+
+    Attributes
+    ----------
+    units : ndarray of int
+        What would be added or removed.
+    gains : ndarray of float
+        By how much the score would improve, 0 for what is not feasible; for removals, by how much it would worsen.
+    feasible : ndarray of bool
+        Whether the move is possible.
+    exact : bool
+        False for screening values, which `Model.confirm` replaces by exact ones for a few units.
+    n_evaluations, n_fits : int
+        Gains computed, and models fitted.
+    tests : Tests or None
+        None where the model has no test.
+    reason : StopReason or None
+        Why nothing is feasible.
+    """
+
+    units: Indices
+    gains: Floats
+    feasible: Bools
+    exact: bool = True
+    n_evaluations: int = 0
+    n_fits: int = 0
+    tests: Tests | None = None
+    reason: StopReason | None = None
+
+
+class Model(Protocol):
+    """All that a search knows about the thing being searched."""
+
+    @property
+    def score(self) -> float:
+        """The criterion of the present selection, in its own sign."""
+        ...
+
+    @property
+    def greater_is_better(self) -> bool: ...
+
+    def additions(self, units: Indices, without: int | None = None) -> Scan:
+        """Gains of adding each unit, after removing the selected unit `without` if it is given."""
+        ...
+
+    def removals(self, units: Indices) -> Scan:
+        """Losses of removing each selected unit."""
+        ...
+
+    def confirm(self, units: Indices) -> Scan:
+        """Exact gains (or losses) of the first of some units in descending order of promise; by ascending unit."""
+        ...
+
+    def add(self, units: Sequence[int]) -> None:
+        """Select units."""
+        ...
+
+    def remove(self, units: Sequence[int]) -> None:
+        """Remove selected units."""
+        ...
+
+    def copy(self) -> Model:
+        """An independent model with the same selection."""
+        ...
+
+    def saturated(self) -> StopReason | None:
+        """Why no unit can be added to the present selection; None if one could be."""
+        ...
+
+
+@runtime_checkable
+class CheapScans(Protocol):
+    """A model whose scans cost no fits, so that rankings and replacements are computed after the search."""
+
+    def release(self) -> None:
+        """Free what was kept for moves that will not be made."""
+        ...
+
+
+@runtime_checkable
+class StartsFromAll(Protocol):
+    """A model that can determine which units are linearly independent, so that backward can start from them."""
+
+    def independent(self, units: Indices) -> list[int]:
+        """Units, in order, that do not depend on the selected ones or on the ones before."""
+        ...
+
+
+@dataclass(frozen=True)
+class CriterionInfo:
+    """What rules need to know of a criterion.
+
+    Attributes
+    ----------
+    name : str
+    penalised : bool
+        Whether the score itself charges for size, so that 0 is its "auto" threshold.
+    monotone : bool
+        Whether no feature can worsen the score.
+    share : bool
+        Whether gains are shares, so that a number such as 0.05 is a plausible threshold.
+    """
+
+    name: str
+    penalised: bool
+    monotone: bool
+    share: bool

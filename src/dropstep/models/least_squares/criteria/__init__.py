@@ -1,0 +1,50 @@
+"""Criteria of least squares, by name."""
+
+from __future__ import annotations
+
+from dropstep.models.least_squares.criteria.base import Criterion, OfDeterminant, OfMatrix, OfTrace, Size
+from dropstep.models.least_squares.criteria.discriminant import Pillai, Roy, Trace, Wilks
+from dropstep.models.least_squares.criteria.linear import AIC, BIC, EBIC, R2, RSS, AdjustedR2, AICc, MallowsCp
+
+__all__ = [
+    "AIC",
+    "BIC",
+    "CRITERIA",
+    "EBIC",
+    "R2",
+    "RSS",
+    "AICc",
+    "AdjustedR2",
+    "Criterion",
+    "MallowsCp",
+    "OfDeterminant",
+    "OfMatrix",
+    "OfTrace",
+    "Pillai",
+    "Roy",
+    "Size",
+    "Trace",
+    "Wilks",
+    "as_criterion",
+]
+
+CRITERIA: dict[str, type[Criterion]] = {
+    criterion.name: criterion
+    for criterion in (RSS, R2, AdjustedR2, MallowsCp, AIC, AICc, BIC, EBIC, Trace, Pillai, Wilks, Roy)
+}
+DEFAULT = {"linear": "ebic", "discriminant": "trace"}
+
+
+def as_criterion(criterion: str | Criterion, kind: str) -> Criterion:
+    """A criterion by name or as an object, refused when it does not fit the model."""
+    if isinstance(criterion, str):
+        name = DEFAULT[kind] if criterion == "auto" else criterion
+        if name not in CRITERIA:
+            raise ValueError(f"unknown criterion {criterion!r}; there are {', '.join(['auto', *CRITERIA])}")
+        criterion = CRITERIA[name]()
+    if not isinstance(criterion, Criterion):
+        raise TypeError(f"criterion must be a name or a Criterion; got {criterion!r}")
+    if criterion.kind != kind:
+        fitting = ", ".join(name for name, c in CRITERIA.items() if c.kind == kind)
+        raise ValueError(f"criterion {criterion.name!r} does not fit model {kind!r}, whose criteria are {fitting}")
+    return criterion

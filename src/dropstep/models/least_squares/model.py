@@ -1,0 +1,244 @@
+"""Least squares as a model that can be searched: linear regression and discriminant analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dropstep.models.base import Bools, Floats, Indices, Scan, Units
+from dropstep.models.least_squares.criteria import Criterion, Size
+from dropstep.models.least_squares.explained import Explained
+from dropstep.models.least_squares.moves import moves_of
+from dropstep.models.least_squares.problem import Problem
+from dropstep.models.least_squares.updates import RankUpdate
+from dropstep.projection.projection import Projection
+from dropstep.result import StopReason
+
+SEPARATED = 1e13  # trace at which classes are separated as far as float64 can express
+FEW_DIGITS = 1e-8  # share of the sum of squares below which a residual is computed from rows instead of a Gram matrix
+BETWEEN = 1e-6  # share of its scatter that a feature must have between classes to separate them
+
+
+class LeastSquares:
+    """A selection of features of a problem, scored by a criterion.
+
+    Where the digits of a Gram matrix do not suffice, the model continues from the rows, if the problem has them.
+    """
+
+    def __init__(self, problem: Problem, criterion: Criterion, units: Units) -> None:
+        self.problem, self.criterion, self.units = problem, criterion, units
+        self._selected: list[int] = []
+        self._start(problem)
+
+    def _start(self, problem: Problem) -> None:
+        """Project the selected units onto a problem."""
+        self.problem = problem
+        self._moves = moves_of(problem.equations, self.units)
+        self.projection = Projection(problem.equations)
+        self._n_dependent = 0  # selected units without an independent feature
+        for unit in self._selected:
+            self._project(unit)
+        self._read()
+
+    def rank(self, units: Sequence[int]) -> int:
+        """Number of features of some units that do not depend on others of the same unit; constant ones excluded."""
+        return self._moves.rank(units)
+
+    @property
+    def greater_is_better(self) -> bool:
+        return self.criterion.better > 0
+
+    # --- scans -------------------------------------------------------------------------------------------------------
+
+    def additions(self, units: Indices, without: int | None = None) -> Scan:
+        """Gains of adding each unit, after removing the selected unit `without` if it is given."""
+        explained, size, gone = self.explained, self._size, None
+        if without is not None:
+            gone = self.projection.directions(self.units.features([without]))
+            explained = explained.plus(gone @ self.projection.Z, -1)
+            size = Size(size.rank - len(gone), size.units - (len(gone) > 0))
+        update = self._moves.additions(self.projection, units, gone)
+        if without is None and self.problem.finer is not None:
+            if self.projection.imprecise or self.separating():
+                self._start(self.problem.finer())
+                return self.additions(units)
+            if self._leaves_too_little(update):
+                self._start(self.problem.finer())
+                again = self.additions(units)
+                return replace(again, n_evaluations=again.n_evaluations + len(units))
+        room = size.rank + update.rank <= self.problem.max_rank
+        feasible = update.feasible if room is True else update.feasible & room
+        gains = self.criterion.gains(explained, update, size)
+        return Scan(
+            units,
+            gains if feasible is update.feasible else np.where(feasible, gains, 0.0),
+            feasible,
+            n_evaluations=len(units),
+            tests=PartialTests(explained, update, size.rank, feasible, adding=True),
+            reason=None if feasible.any() else self._why_infeasible(update),
+        )
+
+    def removals(self, units: Indices) -> Scan:
+        """Losses of removing each selected unit."""
+        if not len(units):
+            return Scan(units, np.empty(0), np.empty(0, dtype=bool))
+        update = self._moves.removals(self.projection, units)
+        losses = self.criterion.losses(self.explained, update, self._size)
+        tests = PartialTests(self.explained, update, self._size.rank - update.rank, update.feasible, adding=False)
+        return Scan(units, losses, np.ones(len(units), dtype=bool), n_evaluations=len(units), tests=tests)
+
+    def confirm(self, units: Indices) -> Scan:
+        """Gains or losses of units; all scans are exact."""
+        return self.removals(units) if set(units.tolist()) <= set(self._selected) else self.additions(units)
+
+    def saturated(self) -> StopReason | None:
+        """Why no unit can be added: the fit is exact, or no residual degrees of freedom remain."""
+        if self._is_exact:
+            return StopReason.EXACT
+        return StopReason.ROWS if self.projection.size + 1 > self.problem.max_rank else None
+
+    @property
+    def _is_exact(self) -> bool:
+        """True if the residual of every target is rounding error."""
+        if self.problem.sign > 0:
+            return self.explained.trace >= SEPARATED
+        return self.explained.unexplained <= self.problem.exact_fit
+
+    def _why_infeasible(self, update: RankUpdate) -> StopReason:
+        too_large = (update.rank > 0) & (update.rank + self.projection.size > self.problem.max_rank)
+        return StopReason.ROWS if np.any(too_large & update.feasible) else StopReason.SPAN
+
+    def independent(self, units: Indices) -> list[int]:
+        """Units, in order, that do not depend on the selected ones or on the ones before."""
+        trial = Projection(self.problem.equations)
+        trial.add(self.units.features(self._selected))
+        found = []
+        for unit in units.tolist():
+            size = trial.size
+            trial.add(self.units.features([unit]))
+            if trial.size > size:
+                found.append(unit)
+        if trial.imprecise and self.problem.finer is not None:
+            self._start(self.problem.finer())
+            return self.independent(units)
+        return found
+
+    # --- moves -------------------------------------------------------------------------------------------------------
+
+    def add(self, units: Sequence[int]) -> None:
+        """Select units."""
+        for unit in units:
+            self._selected.append(unit)
+            self._project(unit)
+        self._read()
+
+    def remove(self, units: Sequence[int]) -> None:
+        """Remove selected units."""
+        for unit in units:
+            size = self.projection.size
+            self._selected.remove(unit)
+            self.projection.remove(self.units.features([unit]))
+            self._n_dependent -= self.projection.size == size
+        self._read()
+
+    def copy(self) -> LeastSquares:
+        """An independent model with the same selection."""
+        fresh = LeastSquares(self.problem, self.criterion, self.units)
+        fresh.add(self._selected)
+        return fresh
+
+    def release(self) -> None:
+        """Free what was kept for features that might have been added next."""
+        self.projection.release()
+
+    def _project(self, unit: int) -> None:
+        size = self.projection.size
+        self.projection.add(self.units.features([unit]))
+        self._n_dependent += self.projection.size == size
+
+    def _read(self) -> None:
+        """Read M and the score off the projection; from the rows if a Gram matrix leaves too few digits of M."""
+        problem, targets = self.problem, self.projection.basis.targets
+        Z = self.projection.Z
+        M = problem.base + problem.sign * Z.T @ Z if targets is None else targets.T @ targets
+        self.explained = Explained(M if self.projection.size else problem.base, problem)
+        if problem.finer is not None and problem.sign < 0 and self.explained.smallest_share < FEW_DIGITS:
+            self._start(problem.finer())
+            return
+        self.score = self.criterion.value(self.explained, self._size)
+
+    @property
+    def _size(self) -> Size:
+        return Size(float(self.projection.size), float(len(self._selected) - self._n_dependent))
+
+    # --- precision ---------------------------------------------------------------------------------------------------
+
+    def _leaves_too_little(self, update: RankUpdate) -> bool:
+        """True if some addition would leave a residual of which a Gram matrix keeps few digits."""
+        if self.problem.sign > 0 or self.problem.n_targets > 1 or not len(update.power):
+            return False
+        least = self.explained.trace - float(update.power.max())
+        return least < FEW_DIGITS * float(self.problem.base[0, 0])
+
+    def separating(self) -> list[int]:
+        """Features in the span of the selected within classes, but not between them: together they separate classes."""
+        if self.problem.sign < 0:
+            return []
+        projection, equations = self.projection, self.problem.equations
+        dependent = (projection.residual_ss <= projection.precision.least) & (equations.diagonal > 0)
+        dependent[projection.independent] = dependent[projection.dependent] = False
+        if not dependent.any():
+            return []
+        between = np.einsum("ij,ij->i", projection.residual_cross, projection.residual_cross)
+        own = equations.diagonal + np.einsum("ij,ij->i", equations.cross, equations.cross)
+        return [int(j) for j in np.flatnonzero(dependent & (between > BETWEEN * own))]
+
+
+class PartialTests:
+    """Partial F tests of units, by partial Wilks' lambda."""
+
+    def __init__(
+        self, explained: Explained, update: RankUpdate, size: Floats | float, feasible: Bools, *, adding: bool
+    ) -> None:
+        self._explained, self._update, self._size = explained, update, size
+        self._feasible, self._adding = feasible, adding
+
+    @cached_property
+    def _partial(self) -> Floats:
+        return self._explained.partial(self._update, adding=self._adding)
+
+    @cached_property
+    def log_p_values(self) -> Floats:
+        """Logarithm of the p-value of each unit given the others; 0 for what is not feasible."""
+        log_p = self._explained.problem.test.log_p_value(self._partial, self._size, self._update.rank)
+        return np.where(self._feasible, log_p, 0.0)
+
+    @property
+    def ordered_by_gain(self) -> bool:
+        """True if all units have the same rank."""
+        if isinstance(self._update.rank, float):
+            return True
+        rank = self._update.rank[self._feasible] if self._adding else self._update.rank
+        return len(np.unique(rank)) <= 1
+
+    def significant(self, level: float) -> NDArray[np.bool_]:
+        """Which units are significant at a level."""
+        test, rank = self._explained.problem.test, self._update.rank
+        if isinstance(rank, float) and isinstance(self._size, float):
+            return self._feasible & (self._partial <= test.critical(level, self._size, rank))
+        pairs = np.column_stack(np.broadcast_arrays(self._size, rank))
+        different, which = np.unique(pairs, axis=0, return_inverse=True)
+        critical = np.array([test.critical(level, k, m) for k, m in different.tolist()])
+        return np.asarray(self._feasible & (self._partial <= critical[which.ravel()]))
+
+    def is_significant(self, at: int, level: float) -> bool:
+        """Whether one of the units is significant at a level."""
+        one, here = self._update.only(at), slice(at, at + 1)
+        size = self._size if isinstance(self._size, float) else self._size[here]
+        return bool(
+            PartialTests(self._explained, one, size, self._feasible[here], adding=self._adding).significant(level)[0]
+        )

@@ -1,0 +1,152 @@
+"""Moves: the rank updates of adding and removing units, from the residuals of a projection."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dropstep.data.columns import Columns
+from dropstep.models.base import Units
+from dropstep.models.least_squares.updates import BlockUpdate, RankUpdate, SingleUpdate, block_cholesky
+from dropstep.projection.basis import orthonormal
+from dropstep.projection.equations import NormalEquations
+from dropstep.projection.projection import Projection
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+RANK_FROM_ROWS_BELOW = 1e-5  # relative pivot of a Gram matrix below which the rank is determined from the rows
+
+
+class Moves(Protocol):
+    """Rank updates of units."""
+
+    def additions(self, projection: Projection, units: Indices, without: Floats | None = None) -> RankUpdate:
+        """Updates by adding each unit, after some directions of the basis were removed."""
+        ...
+
+    def removals(self, projection: Projection, units: Indices) -> RankUpdate:
+        """Updates by removing each selected unit."""
+        ...
+
+    def rank(self, units: Sequence[int]) -> int:
+        """Number of features of some units that do not depend on others of the same unit; constant ones excluded."""
+        ...
+
+
+def moves_of(equations: NormalEquations, units: Units) -> Moves:
+    """The moves of features, or of groups."""
+    return FeatureMoves(equations) if units.members is None else GroupMoves(equations, units)
+
+
+class FeatureMoves:
+    """Every feature is a unit of its own."""
+
+    def __init__(self, equations: NormalEquations) -> None:
+        self._varying = equations.diagonal > 0
+
+    def additions(self, projection: Projection, units: Indices, without: Floats | None = None) -> RankUpdate:
+        residual_ss, cross, least = projection.residuals(units, without)
+        return SingleUpdate(residual_ss, cross, residual_ss > least)
+
+    def removals(self, projection: Projection, units: Indices) -> RankUpdate:
+        if projection.dependent:
+            return _removals(projection, [(int(u),) for u in units])
+        place = {j: i for i, j in enumerate(projection.independent)}
+        cross, length = projection.removal_vectors([place[int(u)] for u in units])
+        return SingleUpdate(length, cross, np.ones(len(units), dtype=bool))
+
+    def rank(self, units: Sequence[int]) -> int:
+        return int(np.count_nonzero(self._varying[list(units)]))
+
+
+class GroupMoves:
+    """Groups of features. Groups with the same number of independent features are evaluated together."""
+
+    def __init__(self, equations: NormalEquations, units: Units) -> None:
+        assert units.members is not None
+        self._equations, self._units = equations, units
+        self._varying = np.array([(equations.diagonal[list(unit)] > 0).any() for unit in units.members])
+        found = [_independent(equations, np.array(unit, dtype=np.intp)) for unit in units.members]
+        self._lengths = np.array([len(unit) for unit, _ in found], dtype=np.intp)
+        self._place = np.arange(units.n)
+        self._blocks: dict[int, tuple[Indices, Floats]] = {}
+        for m in np.unique(self._lengths):
+            at = np.flatnonzero(self._lengths == m)
+            self._place[at] = np.arange(len(at))
+            features = np.array([found[int(u)][0] for u in at], dtype=np.intp)
+            self._blocks[int(m)] = features, np.stack([found[int(u)][1] for u in at])
+
+    def additions(self, projection: Projection, units: Indices, without: Floats | None = None) -> RankUpdate:
+        lengths = self._lengths[units]
+        vectors = np.zeros((len(units), int(lengths.max(initial=1)), self._equations.n_targets))
+        rank = np.zeros(len(units))
+        if len(units):
+            members = np.concatenate([self._members(m, units).ravel() for m in self._blocks])
+            projection.update(np.unique(members), freeze=without is None)
+        for m, (_, blocks) in self._blocks.items():
+            at = np.flatnonzero(lengths == m)
+            if len(at):
+                members = self._members(m, units)
+                update = self._block_additions(projection, members, blocks[self._place[units[at]]], without)
+                vectors[at, :m], rank[at] = update.vectors, update.rank
+        return BlockUpdate(vectors, rank)
+
+    def _members(self, m: int, units: Indices) -> Indices:
+        """Independent features of the units that have m of them."""
+        return np.asarray(self._blocks[m][0][self._place[units[self._lengths[units] == m]]])
+
+    def _block_additions(
+        self, projection: Projection, members: Indices, blocks: Floats, without: Floats | None
+    ) -> BlockUpdate:
+        """Updates by adding each unit of m features: `members` is units x m, `blocks` the scatter within units."""
+        W = projection.W[:, members]
+        residual, cross = blocks - np.einsum("kum,kul->uml", W, W), projection.residual_cross[members]
+        if without is not None:
+            W = np.einsum("rk,kum->rum", without, W)
+            residual = residual + np.einsum("rum,rul->uml", W, W)
+            cross = cross + np.einsum("rum,rt->umt", W, without @ projection.Z)
+        least, basis = projection.precision.least[members], projection.basis
+        update, pivots = block_cholesky(residual, cross, least)
+        if basis.recompute_below:
+            thin = (pivots < self._equations.diagonal[members] * basis.recompute_below).any(axis=1)
+            for u in np.flatnonzero(thin).tolist():
+                cross_of_unit = self._equations.cross[members[u]]
+                update.replace(u, basis.unit_vectors(members[u], least[u], cross_of_unit, without, projection.Z))
+        return update
+
+    def removals(self, projection: Projection, units: Indices) -> RankUpdate:
+        return _removals(projection, [self._units.features([int(u)]) for u in units])
+
+    def rank(self, units: Sequence[int]) -> int:
+        return int(self._lengths[list(units)] @ self._varying[list(units)])
+
+
+def _removals(projection: Projection, units: Sequence[tuple[int, ...]]) -> RankUpdate:
+    """Updates by removing each of several selected units, others of which may take its place in the span."""
+    q = projection.equations.n_targets
+    vectors = [projection.directions(unit) @ projection.Z for unit in units]
+    padded = np.zeros((len(units), max(map(len, vectors), default=1), q))
+    for i, some in enumerate(vectors):
+        padded[i, : len(some)] = some
+    return BlockUpdate(padded, np.array([len(some) for some in vectors], dtype=np.float64))
+
+
+def _independent(equations: NormalEquations, unit: Indices) -> tuple[Indices, Floats]:
+    """The features of a unit that do not depend on earlier ones of it (the first if all are constant), and their S."""
+    if len(unit) == 1:
+        return unit, equations.diagonal[unit][:, None]
+    least, S = equations.noise[unit] * equations.resolution[0], equations.scatter
+    columns = S.centred(unit) if isinstance(S, Columns) else None
+    block = equations.block(unit) if columns is None else columns.T @ columns
+    pivots = block_cholesky(block[None], np.zeros((1, len(unit), 0)), least[None])[1][0]
+    kept = np.flatnonzero(pivots > least)
+    if columns is not None and np.any(
+        pivots <= RANK_FROM_ROWS_BELOW * np.diagonal(block)
+    ):  # products lost digits: from the rows
+        kept = np.array(orthonormal(columns, least)[1], dtype=np.intp)
+    kept = kept if len(kept) else np.zeros(1, dtype=np.intp)
+    return unit[kept], block[np.ix_(kept, kept)]

@@ -1,0 +1,107 @@
+"""Rank updates: what adding or removing each unit would do to G."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+class RankUpdate:
+    """Changes of G by each of several moves: the sum of v v' over the vectors v of a unit is added or subtracted.
+
+    Attributes
+    ----------
+    rank : ndarray of shape (n_units,) or float
+        Number of independent features of each unit; one number if it is the same for all.
+    feasible : ndarray of shape (n_units,)
+        Whether a unit has any.
+    power : ndarray of shape (n_units,)
+        Trace of the sum of v v'.
+    """
+
+    def __init__(self, rank: Floats | float, feasible: NDArray[np.bool_], power: Floats) -> None:
+        self.rank, self.feasible, self.power = rank, feasible, power
+
+    @property
+    def vectors(self) -> Floats:
+        """The vectors, of shape (n_units, m, n_targets)."""
+        raise NotImplementedError
+
+    def only(self, at: int) -> RankUpdate:
+        """One of the moves."""
+        raise NotImplementedError
+
+
+class SingleUpdate(RankUpdate):
+    """Moves of one feature each: v = cross / sqrt(residual_ss)."""
+
+    def __init__(self, residual_ss: Floats, cross: Floats, feasible: NDArray[np.bool_]) -> None:
+        self._residual_ss = np.where(feasible, residual_ss, np.inf)
+        self._cross = cross
+        squares = np.square(cross[:, 0]) if cross.shape[1] == 1 else np.square(cross) @ np.ones(cross.shape[1])
+        super().__init__(1.0, feasible, squares / self._residual_ss)
+
+    @property
+    def vectors(self) -> Floats:
+        return np.asarray(self._cross / np.sqrt(self._residual_ss)[:, None])[:, None, :]
+
+    def only(self, at: int) -> RankUpdate:
+        here = slice(at, at + 1)
+        return SingleUpdate(self._residual_ss[here], self._cross[here], self.feasible[here])
+
+
+class BlockUpdate(RankUpdate):
+    """Moves of several features each."""
+
+    rank: Floats
+
+    def __init__(self, vectors: Floats, rank: Floats) -> None:
+        self._vectors = vectors
+        super().__init__(rank, rank > 0, np.einsum("umt,umt->u", vectors, vectors))
+
+    def replace(self, unit: int, vectors: Floats) -> None:
+        """Give one unit other vectors, one per independent feature."""
+        self._vectors[unit] = 0.0
+        self._vectors[unit, : len(vectors)] = vectors
+        self.rank[unit], self.feasible[unit] = len(vectors), len(vectors) > 0
+        self.power[unit] = np.sum(vectors**2)
+
+    @property
+    def vectors(self) -> Floats:
+        return self._vectors
+
+    def only(self, at: int) -> RankUpdate:
+        here = slice(at, at + 1)
+        return BlockUpdate(self._vectors[here], np.asarray(self.rank)[here])
+
+
+def block_cholesky(residual: Floats, cross: Floats, least: Floats) -> tuple[BlockUpdate, Floats]:
+    """Cholesky factorisation within each unit, all units at once; a feature that depends on earlier ones adds nothing.
+
+    Parameters
+    ----------
+    residual : array of shape (n_units, m, m)
+        Gram matrix of the residuals of each unit's m features.
+    cross : array of shape (n_units, m, n_targets)
+        Products of these residuals with the targets.
+    least : array of shape (n_units, m)
+        Pivots up to this value count as zero.
+
+    Returns
+    -------
+    update : BlockUpdate
+    pivots : array of shape (n_units, m)
+        Residual of each feature given the earlier ones of its unit.
+    """
+    residual, cross = residual.copy(), cross.copy()
+    vectors, pivots = np.zeros_like(cross), np.empty(least.shape)
+    for t in range(residual.shape[1]):
+        pivots[:, t] = residual[:, t, t]
+        length = np.sqrt(np.where(pivots[:, t] > least[:, t], pivots[:, t], np.inf))
+        w = residual[:, t, :] / length[:, None]
+        vectors[:, t] = cross[:, t] / length[:, None]
+        residual -= w[:, :, None] * w[:, None, :]
+        cross -= w[:, :, None] * vectors[:, t][:, None, :]
+    return BlockUpdate(vectors, (pivots > least).sum(axis=1).astype(np.float64)), pivots

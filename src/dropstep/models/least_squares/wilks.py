@@ -1,0 +1,79 @@
+"""The partial F test of a unit: null distribution of partial Wilks' lambda, exact or by Rao's approximation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+Floats = NDArray[np.float64]
+
+TINIEST, UNDERFLOW = np.finfo(np.float64).tiny, 1e-290  # p-values below are computed by their logarithm
+
+
+@dataclass(frozen=True)
+class WilksTest:
+    """Tests of units added to a selection.
+
+    Parameters
+    ----------
+    n_targets : int
+        Number of targets of a regression, or of contrasts of classes.
+    df : float
+        Residual degrees of freedom of the empty selection.
+    regression : bool
+        Whether the targets are the variates (regression) or the features are (discriminant analysis).
+    """
+
+    n_targets: int
+    df: float
+    regression: bool
+
+    def critical(self, level: float, size: float, rank: float) -> float:
+        """The largest partial Wilks' lambda that is significant at a level, for `rank` features added to `size`."""
+        a, b, power = self._null_distribution(size, rank)
+        return float(special.betaincinv(a, b, level) ** power) if a > 0 and b > 0 else 0.0
+
+    def log_critical(self, level: Floats, size: Floats, rank: float) -> Floats:
+        """Logarithms of `critical`, to the last digit also where it is near 1; -inf without degrees of freedom."""
+        a, b, power = np.array([self._null_distribution(k, rank) for k in size.tolist()]).T
+        judged = (a > 0) & (b > 0)
+        a, b = np.where(judged, a, 1.0), np.where(judged, b, 1.0)
+        quantile, complement = special.betaincinv(a, b, level), special.betainccinv(b, a, level)
+        near_one = np.log1p(-np.minimum(complement, 0.5))
+        log_quantile = np.where(quantile < 0.5, np.log(np.maximum(quantile, TINIEST)), near_one)
+        return np.where(judged, power * log_quantile, -np.inf)
+
+    def log_p_value(self, partial: Floats, size: Floats | float, rank: Floats | float) -> Floats:
+        """Logarithm of the p-value of each partial Wilks' lambda, finite where the p-value itself underflows."""
+        sizes, ranks, _ = np.broadcast_arrays(size, rank, partial)
+        pairs = zip(sizes.tolist(), ranks.tolist(), strict=True)
+        a, b, power = np.array([self._null_distribution(k, m) for k, m in pairs]).reshape(-1, 3).T
+        judged = (a > 0) & (b > 0)
+        a, b = np.where(judged, a, 1.0), np.where(judged, b, 1.0)
+        x = np.clip(partial, TINIEST, 1.0) ** (1 / power)
+        p = special.betainc(a, b, x)
+        log_p, tiny = np.log(np.maximum(p, TINIEST)), p < UNDERFLOW
+        if tiny.any():  # I_x(a, b) = x^a (1 - x)^b / (a B(a, b)) 2F1(a + b, 1; a + 1; x)
+            a, b, x = a[tiny], b[tiny], x[tiny]
+            series = np.log(special.hyp2f1(a + b, 1.0, a + 1, x))
+            log_p[tiny] = a * np.log(x) + b * np.log1p(-x) - np.log(a) - special.betaln(a, b) + series
+        return np.where(judged, log_p, 0.0)
+
+    def _null_distribution(self, size: float, rank: float) -> tuple[float, float, float]:
+        """(a, b, power) such that partial lambda ** (1 / power) is Beta(a, b) without an effect.
+
+        Exact where one feature is added or there is one target, which is the partial F test; Rao's F otherwise.
+        """
+        if self.regression:
+            variates, hypothesis, error = float(self.n_targets), rank, self.df - size - rank
+        else:
+            variates, hypothesis, error = rank, float(self.n_targets), self.df - size
+        product = variates * hypothesis
+        spread = variates**2 + hypothesis**2 - 5
+        power = math.sqrt((product**2 - 4) / spread) if spread > 0 and product > 2 else 1.0
+        first = error + hypothesis - (variates + hypothesis + 1) / 2
+        return (first * power - (product - 2) / 2) / 2, product / 2, power

@@ -1,0 +1,57 @@
+"""The parameters of a selection: one definition for `select`, `Selector`, the command line and the report."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+if TYPE_CHECKING:
+    from dropstep.models.least_squares.criteria import Criterion
+    from dropstep.search.rules import Significance
+    from dropstep.search.strategies import FBED
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(eq=False, repr=False)
+class Parameters:
+    """Parameters of a selection and their defaults; `Selector` documents them."""
+
+    strategy: str | FBED = "dropping"
+    model: Literal["auto", "linear", "discriminant"] = "auto"
+    criterion: str | Criterion = "auto"
+    enter: float | Significance | Literal["auto"] = "auto"
+    leave: float | Significance | Literal["auto"] = "auto"
+    drop: float | Significance | Literal["auto"] | None = None
+    max_features: int | None = None
+    include: Sequence[int | str] | int | str | None = None
+    exclude: Sequence[int | str] | int | str | None = None
+    groups: Any = None
+    solver: Literal["auto", "gram", "columns"] = "auto"
+
+
+NAMES = tuple(field.name for field in fields(Parameters))
+
+
+def non_default(parameters: Parameters) -> dict[str, Any]:
+    """The parameters that are not at their default."""
+    values = {field.name: (getattr(parameters, field.name), field.default) for field in fields(parameters)}
+    return {name: value for name, (value, default) in values.items() if not _same(value, default)}
+
+
+def _same(value: Any, default: Any) -> bool:
+    return value is default or (isinstance(value, str | int | float) and value == default)
+
+
+def with_parameters(function: Function) -> Function:
+    """Show the parameters in the signature of a function that takes them as ``**parameters``."""
+    signature = inspect.signature(function)
+    own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    shared = list(inspect.signature(Parameters).parameters.values())
+    keywords = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in shared]
+    first = [p for p in own if p.kind is not inspect.Parameter.KEYWORD_ONLY]
+    last = [p for p in own if p.kind is inspect.Parameter.KEYWORD_ONLY]
+    function.__signature__ = signature.replace(parameters=[*first, *keywords, *last])  # type: ignore[attr-defined]
+    return function

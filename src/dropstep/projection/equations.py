@@ -1,0 +1,83 @@
+"""Normal equations: the Gram matrix of the features and their products with the targets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dropstep.data.columns import SMALL, Columns
+
+Floats = NDArray[np.float64]
+Solver = Literal["gram", "columns"]
+
+SMALL_GRAM = 1000  # features up to which updating all of them costs no more than updating some
+
+
+@dataclass(frozen=True, eq=False)
+class NormalEquations:
+    """S b = C for centred features and targets.
+
+    Attributes
+    ----------
+    scatter : ndarray of shape (n_features, n_features) or Columns
+        The Gram matrix S, or the columns from which its rows are computed on demand.
+    diagonal : ndarray of shape (n_features,)
+        S_jj; zero for a feature that is constant up to rounding.
+    cross : ndarray of shape (n_features, n_targets)
+        C; one column per target of a regression, or per contrast of classes.
+    noise : ndarray of shape (n_features,)
+        What the rounding errors of each feature are proportional to: S_jj, or the sum of squares of a feature in
+        single precision; infinite for a constant feature.
+    targets : ndarray of shape (n_samples, n_targets) or None
+        The centred targets themselves, where they are available.
+    """
+
+    scatter: Floats | Columns
+    diagonal: Floats
+    cross: Floats
+    noise: Floats
+    targets: Floats | None = None
+
+    @cached_property
+    def n_features(self) -> int:
+        return len(self.diagonal)
+
+    @cached_property
+    def n_targets(self) -> int:
+        return int(self.cross.shape[1])
+
+    @property
+    def solver(self) -> Solver:
+        """Whether the Gram matrix is precomputed or its rows are computed on demand."""
+        return "columns" if isinstance(self.scatter, Columns) else "gram"
+
+    @property
+    def resolution(self) -> tuple[float, float]:
+        """Residuals that count as linearly dependent, and those that certainly are, relative to `noise`."""
+        if not isinstance(self.scatter, Columns):
+            return 1e-8, 1e-13
+        return (1e-13, 3e-14) if self.scatter.X.dtype == np.float32 else (1e-15, 1e-18)
+
+    @cached_property
+    def small(self) -> bool:
+        """True if updating all features costs no more than updating some."""
+        return self.scatter.X.size <= SMALL if isinstance(self.scatter, Columns) else self.n_features <= SMALL_GRAM
+
+    def block(self, features: NDArray[np.intp]) -> Floats:
+        """S among a few features."""
+        if isinstance(self.scatter, Columns):
+            taken = self.scatter.centred(features)
+            return taken.T @ taken
+        return self.scatter[np.ix_(features, features)]
+
+
+class Residuals(NamedTuple):
+    """Residual sums of squares and cross products of features, and the tolerance up to which they count as zero."""
+
+    sums_of_squares: Floats
+    cross: Floats
+    least: Floats

@@ -1,0 +1,69 @@
+"""Precision control: which residuals are rounding errors, which must be recomputed, and where a Gram matrix fails."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dropstep.projection.basis import Basis
+from dropstep.projection.equations import NormalEquations
+
+Floats = NDArray[np.float64]
+Features = NDArray[np.intp]
+
+
+class Precision:
+    """Rounding errors of the residuals of all features.
+
+    From columns a residual is recomputed from the rows once it has lost digits. From a Gram matrix it cannot be: the
+    rounding error of every direction is propagated to all features correlated with it, and a feature whose residual
+    may be a rounding error counts as linearly dependent, and as doubtful.
+
+    Attributes
+    ----------
+    least : ndarray of shape (n_features,)
+        Residual sum of squares up to which a feature counts as linearly dependent.
+    recompute_below : ndarray of shape (n_features,)
+        Residual sum of squares below which it is recomputed from the rows.
+    doubtful : set of int
+        Features that count as linearly dependent although they may not be.
+    """
+
+    def __init__(self, equations: NormalEquations, basis: Basis) -> None:
+        self._equations, self._basis = equations, basis
+        self._noise = equations.noise.copy()
+        self._max_error_ratio = 0.0
+        self._n_dependent = 0  # features with no residual when they were last counted
+        self.least = self._noise * basis.tolerance
+        self.recompute_below = equations.diagonal * basis.recompute_below
+        self.doubtful: set[int] = set()
+
+    def propagate(self, j: int, residual_ss: float, square: Floats, live: Features | slice) -> None:
+        """Propagate the rounding error of a new direction, the residual of j, to all features correlated with it."""
+        error_ratio = float(self._noise[j] / residual_ss)
+        self._max_error_ratio = max(self._max_error_ratio, error_ratio)
+        self._noise[live] += error_ratio * square
+        self.least = self._noise * self._basis.tolerance
+
+    def after_rotation(self, W: Floats, residual_ss: Floats) -> None:
+        """After a rotation, bound every direction's rounding error by the largest one."""
+        if self._basis.recompute_below:
+            np.maximum(self.recompute_below, residual_ss * self._basis.recompute_below, out=self.recompute_below)
+            return
+        self._noise = self._equations.noise + self._max_error_ratio * np.einsum("ij,ij->j", W, W)
+        self.least = self._noise * self._basis.tolerance
+        self._n_dependent = 0
+
+    def lost_features(self, residual_ss: Floats, n_added: int) -> bool:
+        """True if more features have become linearly dependent than were added."""
+        n_dependent = int(np.count_nonzero(residual_ss <= self.least))
+        lost, self._n_dependent = n_dependent > self._n_dependent + n_added, n_dependent
+        return lost
+
+    def doubt(self, features: Features, residual_ss: Floats) -> None:
+        """Remember features whose residual is so small that it may be real or a rounding error."""
+        noise = self._noise[features]
+        small = residual_ss <= noise * self._basis.tolerance
+        uncertain = small & (residual_ss > noise * self._basis.rounding)
+        if uncertain.any():
+            self.doubtful.update(features[uncertain].tolist())
