@@ -12,7 +12,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint format types imports unit fuzz bench docs constraints clean
+.PHONY: help demo test lint format types imports unit fuzz bench paper docs constraints clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -45,6 +45,9 @@ fuzz: $(VENV)/.dev ## compare with the reference on random problems, for SECONDS
 bench: $(VENV)/.bench ## workloads and rivals
 	$(BIN)/python -m benchmarks
 
+paper: $(VENV)/.paper ## the paper's tables and figures, in docs/paper.md (about 10 minutes of processor time)
+	$(BIN)/python -m experiments.paper --jobs $(WORKERS) --markdown docs/paper.md --overwrite
+
 docs: $(VENV)/.docs ## the site, in docs/_build/html
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
@@ -52,7 +55,7 @@ docs: $(VENV)/.docs ## the site, in docs/_build/html
 constraints: ## renew constraints.txt: the newest of everything, by name and version
 	rm -rf $(VENV)-fresh
 	$(PYTHON) -m venv $(VENV)-fresh
-	$(VENV)-fresh/bin/python -m pip install -qq --no-input hatchling -e '.[dev,bench,docs]'
+	$(VENV)-fresh/bin/python -m pip install -qq --no-input hatchling -e '.[dev,bench,paper,docs]'
 	$(VENV)-fresh/bin/python -m pip freeze --exclude-editable | grep -E '^[A-Za-z0-9._-]+==[^ ]+$$' | LC_ALL=C sort -f -t= -k1,1 > constraints.txt
 	rm -rf $(VENV)-fresh
 
@@ -70,7 +73,7 @@ $(VENV)/.core: pyproject.toml constraints.txt
 	@$(INSTALL) --no-build-isolation -e .
 	@touch $@
 
-$(VENV)/.dev $(VENV)/.bench $(VENV)/.docs: $(VENV)/.%: $(VENV)/.core
+$(VENV)/.dev $(VENV)/.bench $(VENV)/.paper $(VENV)/.docs: $(VENV)/.%: $(VENV)/.core
 	@echo "adding the tools of '$*' to $(VENV)"
 	@$(INSTALL) --no-build-isolation -e '.[$*]'
 	@touch $@

@@ -1,0 +1,1 @@
+"""Experiments with dropstep that are not part of the installed package; they run from the repository."""

@@ -1,0 +1,1 @@
+"""The paper's tables, its figure and its theorem, computed with dropstep: python -m experiments.paper."""
