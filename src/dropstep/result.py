@@ -1,4 +1,4 @@
-"""The path: what a search did, step by step, and why it ended."""
+"""The result of a search: a path of steps, and the reason why it ended."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ Action = Literal["add", "remove", "drop", "recall"]
 
 
 class StopReason(enum.Enum):
-    """Why a path ended; the value says it in a sentence."""
+    """Why a search ended; the value is a sentence without its full stop."""
 
     ENTER = "no candidate's gain is large enough to enter"
-    LEAVE = "no selected feature is useless enough to leave"
-    POOL = "no candidate is left"
-    SPAN = "every candidate left is constant or a combination of the selected features"
+    LEAVE = "no selected feature can be removed within `leave`"
+    POOL = "no candidates remain"
+    SPAN = "every remaining candidate is constant or a linear combination of the selected features"
     MAX_FEATURES = "max_features is reached"
-    ROWS = "the rows are used up: one more feature would leave no degree of freedom to judge it by"
-    EXACT = "the selected features explain the target exactly; nothing is left to gain"
+    ROWS = "no residual degrees of freedom left for another feature"
+    EXACT = "the selected features explain the target exactly"
     CONSTANT = "every feature is constant"
-    CYCLE = "a set of features came back: tests to enter and to leave disagree, and would for ever"
-    CALLBACK = "a callback asked to stop"
+    CYCLE = "a selection recurred; continuing would cycle"
+    CALLBACK = "a callback returned True"
 
     def __str__(self) -> str:
         return self.value
@@ -39,12 +39,18 @@ class Step:
 
     Attributes
     ----------
-    phase : "start", "forward", "re-forward", "backward" or "swap".
-    action : "add", "remove", "drop" (from the pool) or "recall" (to the pool).
-    features : the features concerned, by index.
-    gain : score after minus score before, turned so that more is better; 0 for drop and recall.
-    score : the criterion after the step, in its own sign.
-    pool : how many candidates (features or groups) are in the pool after the step.
+    phase : {"start", "forward", "re-forward", "backward", "swap"}
+        Phase of the strategy in which the step was made.
+    action : {"add", "remove", "drop", "recall"}
+        Features are added to or removed from the selection, dropped from or recalled to the pool.
+    features : tuple of int
+        Indices of the features concerned.
+    gain : float
+        Score after minus score before, signed so that larger is better; 0 for "drop" and "recall".
+    score : float
+        Criterion after the step, in its own sign.
+    pool : int
+        Number of candidates (features or groups) in the pool after the step.
     """
 
     phase: Phase
@@ -57,29 +63,62 @@ class Step:
 
 @dataclass(frozen=True)
 class SelectionPath:
-    """The result of a search.
+    """Result of a search.
 
     Attributes
     ----------
-    selected : indices of the selected features, in order of entry.
-    steps : every step, in the order made.
-    score : the criterion of the selected features, in its own sign.
-    stop : why the search ended; for a search that goes forward, why it stopped adding.
-    n_evaluations : number of gains computed.
-    start : the criterion of the empty selection.
-    ranking : the rank of each feature: 1 for the first that entered, and so on; features that are not selected follow
-        by the gain they would bring now. The features of a group share a rank, and excluded features share the last.
-    n_features : number of features in the table.
-    feature_names : names of the features, or None if the table has none.
-    strategy, model, criterion : the parameters of that name, with "auto" resolved.
-    solver : "gram" or "columns": whether the Gram matrix was precomputed or its rows were computed on demand.
-    notes : warnings about the data and the precision of the result, one sentence each.
-    losses : for each selected feature (of a group: its first) that could be removed, the loss of score without it.
-    equivalents : for the same features, the candidates that could replace them at the smallest loss, and that loss
-        (negative: the score would improve).
-    params : non-default parameters, or None if not recorded.
-    weighted : whether `sample_weight` was given.
-    from_moments : whether `Moments` were given instead of rows.
+    selected : tuple of int
+        Indices of the selected features, in order of entry.
+    steps : tuple of Step
+        All steps, in the order made.
+    score : float
+        Criterion of the selected features, in its own sign.
+    stop : StopReason
+        Why the search ended; for a search that goes forward, why it stopped adding features.
+    n_evaluations : int
+        Number of gains computed.
+    start : float
+        Criterion of the empty selection.
+    ranking : tuple of int
+        Rank of each feature: 1 for the first that entered, and so on; features that are not selected follow by the
+        gain they would bring now. The features of a group share a rank; excluded features share the last one.
+    n_features : int
+        Number of features of the table.
+    feature_names : tuple of str or None
+        Names of the features, or None if the table has none.
+    strategy, model, criterion : str
+        Names of the strategy, the model and the criterion, with "auto" resolved.
+    solver : {"gram", "columns"}
+        Whether the Gram matrix was precomputed or its rows were computed on demand.
+    greater_is_better : bool
+        Whether larger values of the criterion are better.
+    n_candidates : int
+        Number of candidates (features or groups) in the pool before the first step; included and excluded ones are
+        not counted.
+    excluded : tuple of int
+        Indices of the features that were excluded from the search.
+    groups : tuple of tuple of int or None
+        Indices of the features of each group, features that form a group by themselves included; None if no groups
+        were given.
+    rules : mapping of str to float or rule
+        The rules "enter", "leave" and "drop" in effect, with defaults and corrections resolved: a threshold in units of
+        the criterion, or a rule such as `Significance`.
+    notes : tuple of str
+        Warnings about the data and about the precision of the result, one sentence each.
+    losses : mapping of int to float or None
+        For each selected feature (of a group: its first) that could be removed, the loss of score without it; None if
+        not computed.
+    equivalents : mapping of int to tuple of (int, float) or None
+        For the same features, the candidates that could replace them at the smallest loss, and that loss (negative if
+        the score would improve); None if not computed.
+    n_fits : int
+        Number of models fitted; 0 for least squares, whose gains need no fit.
+    params : mapping of str to object
+        Parameters of `select` that differ from their defaults, as they were passed.
+    weighted : bool
+        Whether `sample_weight` was given.
+    from_moments : bool
+        Whether `Moments` were given instead of rows.
     """
 
     selected: tuple[int, ...]
@@ -95,10 +134,16 @@ class SelectionPath:
     model: str
     criterion: str
     solver: str
+    greater_is_better: bool = False
+    n_candidates: int = 0
+    excluded: tuple[int, ...] = field(default=(), repr=False)
+    groups: tuple[tuple[int, ...], ...] | None = field(default=None, repr=False)
+    rules: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     notes: tuple[str, ...] = ()
-    losses: Mapping[int, float] = field(default_factory=dict, repr=False, compare=False)
-    equivalents: Mapping[int, tuple[tuple[int, float], ...]] = field(default_factory=dict, repr=False, compare=False)
-    params: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
+    losses: Mapping[int, float] | None = field(default=None, repr=False, compare=False)
+    equivalents: Mapping[int, tuple[tuple[int, float], ...]] | None = field(default=None, repr=False, compare=False)
+    n_fits: int = 0
+    params: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     weighted: bool = field(default=False, repr=False, compare=False)
     from_moments: bool = field(default=False, repr=False, compare=False)
 
@@ -108,11 +153,52 @@ class SelectionPath:
         return self.names(self.selected)
 
     def names(self, features: tuple[int, ...]) -> tuple[str, ...]:
-        """Names of features; x0, x1, ... when the table had none."""
+        """Names of features; x0, x1, ... if the table has none.
+
+        Parameters
+        ----------
+        features : tuple of int
+            Indices of the features.
+
+        Returns
+        -------
+        tuple of str
+            One name per feature.
+        """
         return tuple(f"x{j}" if self.feature_names is None else self.feature_names[j] for j in features)
 
+    def sizes(self) -> list[int]:
+        """Number of selected features after each step.
+
+        Returns
+        -------
+        list of int
+            One number per step.
+        """
+        sizes, size = [], 0
+        for step in self.steps:
+            size += {"add": 1, "remove": -1}.get(step.action, 0) * len(step.features)
+            sizes.append(size)
+        return sizes
+
+    def pools(self) -> list[int]:
+        """Number of candidates in the pool before the first step and after each step.
+
+        Returns
+        -------
+        list of int
+            `n_candidates`, followed by one number per step.
+        """
+        return [self.n_candidates, *(step.pool for step in self.steps)]
+
     def to_frame(self) -> Any:
-        """The steps as a pandas DataFrame, one row per step, counted from 1 as in the plot and in the report."""
+        """Convert the steps to a pandas DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per step, numbered from 1 as in the plot and in the report.
+        """
         try:
             import pandas as pd
         except ImportError:
@@ -124,19 +210,45 @@ class SelectionPath:
         columns = ["phase", "action", "features", "gain", "score", "pool", "selected"]
         return pd.DataFrame(rows, columns=columns, index=pd.RangeIndex(1, len(rows) + 1, name="step"))
 
-    def sizes(self) -> list[int]:
-        """How many features are selected after each step."""
-        sizes, size = [], 0
-        for step in self.steps:
-            size += {"add": 1, "remove": -1}.get(step.action, 0) * len(step.features)
-            sizes.append(size)
-        return sizes
-
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the score by step, coloured by phase (needs matplotlib)."""
+        """Plot the score by step, coloured by phase; requires matplotlib.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes or None, default=None
+            Axes to draw on; None creates a figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes drawn on.
+        """
         from dropstep.presentation.plots import plot_path
 
         return plot_path(self, ax)
+
+    def report(self, file: str | os.PathLike[str] | None = None, **context: Any) -> str | None:
+        """Write the path as a self-contained HTML page.
+
+        Parameters
+        ----------
+        file : str, path-like or None, default=None
+            File to write; None returns the page as text.
+        **context : object
+            `title`, the heading of the page; `command`, the shell command that made the path; `data`, a mapping of
+            facts about the table.
+
+        Returns
+        -------
+        str or None
+            The page if `file` is None.
+        """
+        from dropstep.presentation.report import report_html, save_report
+
+        if file is None:
+            return report_html(self, **context)
+        save_report(self, file, **context)
+        return None
 
     def __str__(self) -> str:
         names = ", ".join(self.selected_names) or "nothing"
@@ -146,18 +258,6 @@ class SelectionPath:
             f"score {self.score:.6g}, {self.n_evaluations} evaluations; stopped because {self.stop}.\n"
             f"selected: {names}{notes}"
         )
-
-    def report(self, file: str | os.PathLike[str] | None = None, **context: Any) -> str | None:
-        """The path as one HTML page: returned as text, or written to a file.
-
-        `context` may hold a `title`, the `command` that made the path, and `data`, a mapping of facts about the table.
-        """
-        from dropstep.presentation.report import report_html, save_report
-
-        if file is None:
-            return report_html(self, **context)
-        save_report(self, file, **context)
-        return None
 
     def _repr_html_(self) -> str:
         from dropstep.presentation.report import path_html

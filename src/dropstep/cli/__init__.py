@@ -1,6 +1,6 @@
-"""The command line: dropstep select, compare, paper, demo and completion.
+"""The command line: dropstep select, compare, demo and completion.
 
-Everything else is imported when it is needed, under the handlers of `main`: importing NumPy takes long enough to be
+Everything else is imported when needed, under the handlers of `main`: importing NumPy takes long enough to be
 interrupted.
 """
 
@@ -19,13 +19,13 @@ DONE, FAULT, ERROR, INTERRUPTED, NO_READER = 0, 1, 2, 130, 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line; returns the exit code, and prints one sentence on standard error when something is wrong."""
+    """Run a command line and return the exit code; an error is printed to standard error as one sentence."""
     try:
-        words = list(sys.argv[1:] if argv is None else argv)
+        arguments = list(sys.argv[1:] if argv is None else argv)
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
-        code = _run(words)
+        code = _run(arguments)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -34,35 +34,34 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _discard_output()
         return NO_READER
-    except OSError as error:  # of standard output: what fails to write a file names it
+    except OSError as error:  # of standard output: errors of files name the file
         _discard_output()
         print(f"dropstep: standard output cannot be written ({error.strerror or error})", file=sys.stderr)
         return ERROR
 
 
 def _discard_output() -> None:
-    """Nothing more can be written; without this, Python would complain when it closes the stream."""
+    """Redirect standard output to the null device, so that closing the stream raises no second error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _run(words: list[str]) -> int:
+def _run(arguments: list[str]) -> int:
     from dropstep.cli.output import StandardOutputError
     from dropstep.cli.parser import build_parser
 
     try:
-        # The options of paper are loaded only where they are needed.
-        parser = build_parser(paper=words[:1] in (["paper"], ["completion"]))
-        args = parser.parse_args(words)
+        parser = build_parser()
+        args = parser.parse_args(arguments)
         if args.command is None:
             parser.print_help()
             return DONE
-        return _command(parser, args, shlex.join(["dropstep", *words]))
-    except SystemExit as stop:  # --help, --version, or an error that is printed already
+        return _command(parser, args, shlex.join(["dropstep", *arguments]))
+    except SystemExit as stop:  # --help, --version, or an error that is already printed
         return int(stop.code or 0)
     except (BrokenPipeError, StandardOutputError):
         raise
     except Exception as error:
-        return _report(error, words)
+        return _report(error, arguments)
 
 
 def _command(parser: argparse.ArgumentParser, args: argparse.Namespace, line: str) -> int:
@@ -74,14 +73,10 @@ def _command(parser: argparse.ArgumentParser, args: argparse.Namespace, line: st
         from dropstep.cli.compare import run as run_compare
 
         return run_compare(args, line)
-    if args.command == "paper":
-        from dropstep.paper import command
-
-        return int(command.run(args))
     if args.command == "demo":
-        from dropstep import demo
+        from dropstep.demo.comparison import main as run_demo
 
-        demo.main()
+        run_demo()
         return DONE
     from dropstep.cli.completion import script
     from dropstep.cli.output import show
@@ -90,19 +85,20 @@ def _command(parser: argparse.ArgumentParser, args: argparse.Namespace, line: st
     return DONE
 
 
-def _report(error: Exception, words: Sequence[str]) -> int:
-    """One sentence on standard error; with --traceback, the traceback as well."""
-    from dropstep.cli.naming import in_options, printable
+def _report(error: Exception, arguments: Sequence[str]) -> int:
+    """Print an error as one sentence, with --traceback after its traceback, and return the exit code."""
+    from dropstep.cli.naming import in_options
+    from dropstep.presentation.text import printable
 
-    if "--traceback" in words:
+    if "--traceback" in arguments:
         import traceback
 
         traceback.print_exception(error)
-    command = words[0] if words else ""
+    command = arguments[0] if arguments else ""
     text, expected = in_options(str(error), command), _is_expected(error)
     if isinstance(error, MemoryError):
         measure = "--dry-run shows its size, " if command == "select" else ""
-        text = f"there is not enough memory for this table; {measure}--exclude makes it smaller"
+        text = f"not enough memory for this table; {measure}--exclude makes it smaller"
     elif not expected:
         text = f"internal error in dropstep ({type(error).__name__}: {text}); --traceback shows where"
     print(f"dropstep: {printable(' '.join(text.split()))}", file=sys.stderr)
@@ -110,7 +106,7 @@ def _report(error: Exception, words: Sequence[str]) -> int:
 
 
 def _is_expected(error: Exception) -> bool:
-    """Whether the request, the file or the machine is the cause, and not a fault of dropstep."""
+    """True if the cause is the request, the file or the machine, not an internal error."""
     from numpy.linalg import LinAlgError
 
     causes = ValueError | TypeError | ImportError | OSError | MemoryError

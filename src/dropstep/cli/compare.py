@@ -1,4 +1,4 @@
-"""dropstep compare: every strategy on the same table, with cross-validated errors."""
+"""dropstep compare: all strategies on the same table, with cross-validated errors."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from typing import Any
 
 from dropstep import __version__
 from dropstep.cli import facts, output
-from dropstep.cli.design import WORDS, Design, read_design
+from dropstep.cli.design import PARAMETERS, Design, read_design
 from dropstep.cli.naming import in_options
 from dropstep.cli.progress import Progress
-from dropstep.cli.screen import aligned
 from dropstep.data.target import Categorical
 from dropstep.evaluation.compare import Row, compare
 from dropstep.search.strategies import STRATEGIES
 
-SCHEMA = "dropstep.compare/1"
+SCHEMA = "dropstep.compare/2"
 
 
 def run(args: argparse.Namespace, command: str) -> int:
-    """The whole command; returns the exit code."""
+    """Run the command and return the exit code."""
     with Progress(quiet=args.quiet) as progress:
         design = read_design(args, progress)
         progress.restart()
@@ -31,19 +30,19 @@ def run(args: argparse.Namespace, command: str) -> int:
             seed=args.seed,
             row_groups=design.row_groups,
             svm=args.svm,
-            tick=progress.say,
-            **{word: getattr(args, word) for word in WORDS},
-            **design.words,
+            tick=progress.update,
+            **{name: getattr(args, name) for name in PARAMETERS},
+            **design.parameters,
         )
-    told = [_told(row, design) for row in rows]
-    refusals = [f"{row['strategy']} did not run: {row['refusal']}" for row in told if row["refusal"]]
-    facts.tell([*design.notes, *refusals], quiet=args.quiet)
-    output.show({"table": _as_table, "json": _as_json, "csv": _as_csv}[args.format](design, told, args, command))
+    results = [_result(row, design) for row in rows]
+    refusals = [f"{row['strategy']} did not run: {row['refusal']}" for row in results if row["refusal"]]
+    facts.print_notes([*design.notes, *refusals], quiet=args.quiet)
+    output.show({"table": _as_table, "json": _as_json, "csv": _as_csv}[args.format](design, results, args, command))
     return 0
 
 
-def _told(row: Row, design: Design) -> dict[str, Any]:
-    """A row with features of the file in place of columns of X."""
+def _result(row: Row, design: Design) -> dict[str, Any]:
+    """A row of the comparison, with features of the file in place of columns of X."""
     path = None if row.path is None else design.by_feature(row.path)
     return {
         "strategy": row.strategy,
@@ -66,21 +65,21 @@ def _measure(design: Design) -> str:
     return "error rate" if isinstance(design.target, Categorical) else "RMSE"
 
 
-def _as_table(design: Design, told: list[dict[str, Any]], args: argparse.Namespace, command: str) -> str:
-    models = list(dict.fromkeys(model for row in told for model in row["errors"]))
+def _as_table(design: Design, results: list[dict[str, Any]], args: argparse.Namespace, command: str) -> str:
+    models = list(dict.fromkeys(model for row in results for model in row["errors"]))
     head = ["strategy", "features", "evaluations", "ms", *(f"{_measure(design)}, {model}" for model in models)]
     rows = []
-    for row in told:
+    for row in results:
         ran = row["n_evaluations"] is not None
         cells = [f"{row['n_evaluations']:,}", f"{row['seconds'] * 1e3:,.1f}"] if ran else ["", ""]
         errors = [_spread(row["errors"].get(model)) for model in models]
         size = "refused" if row["n_features"] is None else str(row["n_features"])
         rows.append([row["strategy"], size, *cells, *errors])
-    table = aligned(head, rows, "<" + ">" * (len(head) - 1))
+    table = output.as_table(head, rows, "<" + ">" * (len(head) - 1))
     grouped = " of whole groups" if design.row_groups is not None else ""
     below = (
         f"{_measure(design)}: mean ± standard deviation over {args.folds} folds{grouped} (seed {args.seed}), "
-        "selection made anew inside every fold.\nfeatures, evaluations and time: on all rows."
+        "selection repeated inside every fold.\nfeatures, evaluations and time: on all rows."
     )
     return "\n\n".join([facts.heading(design), table, below])
 
@@ -89,10 +88,10 @@ def _spread(errors: dict[str, Any] | None) -> str:
     return "" if errors is None else f"{errors['mean']:.4g} ± {errors['deviation']:.2g}"
 
 
-def _as_csv(design: Design, told: list[dict[str, Any]], args: argparse.Namespace, command: str) -> str:
+def _as_csv(design: Design, results: list[dict[str, Any]], args: argparse.Namespace, command: str) -> str:
     head = ["strategy", "n_features", "features", "score", "n_evaluations", "seconds", "model", "error", "deviation"]
     rows = []
-    for row in told:
+    for row in results:
         known = [row["strategy"], row["n_features"], " + ".join(row["features"] or ()), row["score"]]
         known += [row["n_evaluations"], row["seconds"]]
         errors = row["errors"].items() or [("", {"mean": None, "deviation": None})]
@@ -100,7 +99,7 @@ def _as_csv(design: Design, told: list[dict[str, Any]], args: argparse.Namespace
     return output.as_csv([head, *rows])
 
 
-def _as_json(design: Design, told: list[dict[str, Any]], args: argparse.Namespace, command: str) -> str:
+def _as_json(design: Design, results: list[dict[str, Any]], args: argparse.Namespace, command: str) -> str:
     return output.as_json(
         {
             "schema": SCHEMA,
@@ -110,7 +109,7 @@ def _as_json(design: Design, told: list[dict[str, Any]], args: argparse.Namespac
             "measure": "error_rate" if isinstance(design.target, Categorical) else "rmse",
             "folds": args.folds,
             "seed": args.seed,
-            "strategies": told,
+            "strategies": results,
             "notes": list(design.notes),
         }
     )

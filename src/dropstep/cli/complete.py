@@ -1,4 +1,4 @@
-"""Complete: the rows and columns that remain when values are missing or infinite."""
+"""Rows and columns without missing or infinite values."""
 
 from __future__ import annotations
 
@@ -18,26 +18,25 @@ Mask = NDArray[np.bool_]
 def complete(
     columns: Sequence[Column], features: list[int], roles: Roles, missing: str, notes: list[str]
 ) -> tuple[list[int], Mask]:
-    """Features and rows with a finite value everywhere, by the choice that was made; without a choice, refuse."""
+    """Drop rows or columns with missing or infinite values, as the option `--missing` requests; raise by default."""
     needed = (*roles.targets, *roles.others)
     used = (*needed, *features)
     absent = {j: mask for j in used if (mask := columns[j].missing | columns[j].infinite).any()}
     kept = np.ones(len(columns[0].values), dtype=bool)
     if not absent:
         return features, kept
-    _refuse([columns[j] for j in absent], [columns[j] for j in needed], missing)
-    # A row without a target cannot be used, whatever is done about the features.
+    _check([columns[j] for j in absent], [columns[j] for j in needed], missing)
+    # A row without a target cannot be used in either case.
     deciding = absent if missing == "drop-rows" else {j: mask for j, mask in absent.items() if j in needed}
     for mask in deciding.values():
         kept &= ~mask
     why = _why([columns[j] for j in deciding])
     if not kept.any():
-        way_out = "use --missing drop-columns" if missing == "drop-rows" else "choose another target"
-        raise ValueError(f"none of the {counted(len(kept), 'row')} is complete, because {why}; {way_out}")
+        advice = "use --missing drop-columns" if missing == "drop-rows" else "choose another target"
+        raise ValueError(f"none of the {counted(len(kept), 'row')} is complete, because {why}; {advice}")
     if not kept.all():
         n_out = len(kept) - int(kept.sum())
-        verb = "is" if n_out == 1 else "are"
-        notes.append(f"{n_out} of {counted(len(kept), 'row')} {verb} left out, because {why}")
+        notes.append(f"ignored {n_out} of {counted(len(kept), 'row')}, because {why}")
     incomplete = [j for j in features if j in absent and absent[j][kept].any()]
     return _without(incomplete, columns, features, roles, notes), kept
 
@@ -48,8 +47,8 @@ def _why(columns: Sequence[Column]) -> str:
     return f"values are {' or '.join(['missing'] * missing + ['infinite'] * infinite)}"
 
 
-def _refuse(absent: Sequence[Column], needed: Sequence[Column], missing: str) -> None:
-    """Refuse a needed column that has no value at all, and anything where no choice was made."""
+def _check(absent: Sequence[Column], needed: Sequence[Column], missing: str) -> None:
+    """Raise if a required column is empty, or if `--missing` was not given."""
     if empty := [column.name for column in needed if (column.missing | column.infinite).all()]:
         raise ValueError(f"column {quoted(empty[0])} has no value in any row")
     if missing != "fail":
@@ -65,9 +64,9 @@ def _without(
     """Features without the columns in which values are missing or infinite."""
     why = _why([columns[j] for j in incomplete])
     if forced := [columns[j].name for j in incomplete if j in roles.forced]:
-        raise ValueError(f"{listed(forced)} must not be left out, but {why} there; use --missing drop-rows")
+        raise ValueError(f"{listed(forced)} is required as a feature, but {why} there; use --missing drop-rows")
     if incomplete:
-        notes.append(f"left out, because {why}: {listed([columns[j].name for j in incomplete])}")
+        notes.append(f"ignored columns, because {why}: {listed([columns[j].name for j in incomplete])}")
     return [j for j in features if j not in set(incomplete)]
 
 

@@ -1,4 +1,4 @@
-"""Completion: scripts for the shells, made from the parser, so that they know every word it knows."""
+"""Shell completion scripts, generated from the parser."""
 
 from __future__ import annotations
 
@@ -11,13 +11,29 @@ from typing import Literal
 from dropstep.models.least_squares.criteria import CRITERIA
 from dropstep.search.strategies import STRATEGIES
 
-# Words for options whose values are no plain choice.
-SUGGESTED = {"--criterion": ("auto", *CRITERIA), "--strategies": tuple(STRATEGIES)}
+# Values to suggest for options that take more than a fixed choice.
+SUGGESTED = {
+    "--criterion": ("auto", *CRITERIA),
+    "--strategy": tuple(STRATEGIES),
+    "--strategies": tuple(STRATEGIES),
+}
 
 
 @dataclass(frozen=True)
 class Option:
-    """An option of a command: its names, its help, what it takes (nothing, a file, a value), and good values."""
+    """An option of a command.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Its names.
+    help : str
+        Its help text.
+    takes : {"nothing", "file", "value"}
+        Kind of its argument.
+    values : tuple of str
+        Values to suggest.
+    """
 
     names: tuple[str, ...]
     help: str
@@ -27,16 +43,28 @@ class Option:
 
 @dataclass(frozen=True)
 class Command:
-    """A command: its name, its help, its options, and the words that may stand in its first place."""
+    """A command.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    help : str
+        Its help text.
+    options : tuple of Option
+        Its options.
+    choices : tuple of str
+        Values of its positional argument, if that is a fixed choice.
+    """
 
     name: str
     help: str
     options: tuple[Option, ...]
-    words: tuple[str, ...]
+    choices: tuple[str, ...]
 
 
 def script(parser: argparse.ArgumentParser, shell: str) -> str:
-    """A script that completes the words of the parser in a shell."""
+    """Generate the completion script of a shell."""
     return {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell](parser.prog, list(_commands(parser)))
 
 
@@ -45,8 +73,8 @@ def _commands(parser: argparse.ArgumentParser) -> Iterator[Command]:
     helps = {choice.dest: choice.help or "" for choice in of_commands._choices_actions}
     for name, command in of_commands.choices.items():
         options = tuple(_option(action) for action in command._actions if action.option_strings)
-        words = [str(w) for action in command._actions if not action.option_strings for w in action.choices or ()]
-        yield Command(name, helps.get(name, ""), options, tuple(words))
+        choices = [str(c) for action in command._actions if not action.option_strings for c in action.choices or ()]
+        yield Command(name, helps.get(name, ""), options, tuple(choices))
 
 
 def _option(action: argparse.Action) -> Option:
@@ -76,15 +104,15 @@ def _bash(program: str, commands: list[Command]) -> str:
     for command in commands:
         names = " ".join(name for option in command.options for name in option.names)
         lines.append(f'                    "{command.name} -"*) words="{names}" ;;')
-        if command.words:
-            lines.append(f'                    "{command.name} "*) words="{" ".join(command.words)}" ;;')
+        if command.choices:
+            lines.append(f'                    "{command.name} "*) words="{" ".join(command.choices)}" ;;')
     lines += [
         "                esac ;;",
         "        esac",
         "    fi",
         '    if [ -n "$words" ]; then COMPREPLY=($(compgen -W "$words" -- "$cur")); fi',
         "}",
-        f"complete -o default -F _{program} {program}",  # files where no word is known
+        f"complete -o default -F _{program} {program}",  # files where no value is known
     ]
     return "\n".join(lines)
 
@@ -105,8 +133,8 @@ def _zsh(program: str, commands: list[Command]) -> str:
                 option.takes
             ]
             lines += [f"            {_quoted(f'*{name}[{about}]{takes}')} \\" for name in option.names]
-        rest = f"*:word:({' '.join(command.words)})" if command.words else "*:file:_files"
-        lines.append(f"            {_quoted(rest)} ;;")
+        last = f"*:choice:({' '.join(command.choices)})" if command.choices else "*:file:_files"
+        lines.append(f"            {_quoted(last)} ;;")
     lines += [
         "    esac",
         "}",
@@ -122,8 +150,8 @@ def _fish(program: str, commands: list[Command]) -> str:
     lines += [f"{first} -l help -d 'show help'", f"{first} -l version -d 'show the version'"]
     for command in commands:
         here = f"complete -c {program} -n '__fish_seen_subcommand_from {command.name}'"
-        if command.words:
-            lines.append(f"{here} -f -a {_quoted(' '.join(command.words))}")
+        if command.choices:
+            lines.append(f"{here} -f -a {_quoted(' '.join(command.choices))}")
         for option in command.options:
             names = " ".join(f"-l {n[2:]}" if n.startswith("--") else f"-s {n[1:]}" for n in option.names)
             takes = {"nothing": "", "file": " -r -F", "value": f" -x -a {_quoted(' '.join(option.values))}"}[

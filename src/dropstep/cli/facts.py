@@ -1,4 +1,4 @@
-"""Facts: what is told about a file beside the search, alike for every command."""
+"""Facts about the input file that every command reports."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from dropstep.cli.design import Design
-from dropstep.cli.naming import printable
 from dropstep.data.target import Categorical
+from dropstep.presentation.text import printable
 from dropstep.readers.columns import shown_number
 from dropstep.readers.wording import counted, shortened
 
-SHOWN_CLASSES = 6
+MAX_CLASSES = 6  # classes listed by name
 
 
 def facts(design: Design) -> dict[str, Any]:
-    """The file, its rows, its features and its target, in words."""
+    """The file, its rows, its features and its target, as text."""
     used = int(design.kept.sum())
     return {
         "File": design.source.shown,
@@ -30,21 +30,21 @@ def facts(design: Design) -> dict[str, Any]:
 
 
 def _kinds(design: Design) -> str:
-    words = {"number": ("number", "numbers"), "text": ("text", "text"), "boolean": ("true or false", "true or false")}
+    nouns = {"number": ("number", "numbers"), "text": ("text", "text"), "boolean": ("true or false", "true or false")}
     counts = Counter(str(column.kind) for column in design.features)
-    return ", ".join(counted(counts[kind], *nouns) for kind, nouns in words.items() if counts[kind])
+    return ", ".join(counted(counts[kind], *forms) for kind, forms in nouns.items() if counts[kind])
 
 
 def _target(design: Design) -> str:
     if not isinstance(design.target, Categorical):
         return "numbers from " + ", ".join(f"{c.values.min():g} to {c.values.max():g}" for c in design.targets)
     counts = class_counts(design)
-    shown = ", ".join(f"{shortened(label)} ({count})" for label, count in list(counts.items())[:SHOWN_CLASSES])
-    return f"{len(counts)} classes: {shown}" + (" and more" if len(counts) > SHOWN_CLASSES else "")
+    shown = ", ".join(f"{shortened(label)} ({count})" for label, count in list(counts.items())[:MAX_CLASSES])
+    return f"{len(counts)} classes: {shown}" + (" and more" if len(counts) > MAX_CLASSES else "")
 
 
 def class_counts(design: Design) -> dict[str, int]:
-    """How many rows each class has; nothing for numbers."""
+    """Number of rows per class; empty for a continuous target."""
     if not isinstance(design.target, Categorical):
         return {}
     counts = np.bincount(design.target.codes, minlength=len(design.target.labels))
@@ -56,7 +56,7 @@ def _label(label: Any) -> str:
 
 
 def heading(design: Design) -> str:
-    """The facts as lines above a table."""
+    """The facts as the lines above a table."""
     known = facts(design)
     lines = [
         f"{known['File']}: {known['Rows']} row{'' if known['Rows'] == 1 else 's'}",
@@ -80,7 +80,7 @@ def as_data(design: Design) -> dict[str, Any]:
     }
 
 
-def tell(notes: Sequence[str], *, quiet: bool) -> None:
-    """Notes on standard error, one line each."""
+def print_notes(notes: Sequence[str], *, quiet: bool) -> None:
+    """Print notes to standard error, one line each."""
     for note in () if quiet else notes:
         print(f"note: {printable(note)}", file=sys.stderr)

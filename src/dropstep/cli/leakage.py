@@ -1,4 +1,4 @@
-"""Oddities: columns that number the rows, and columns that know the target beforehand."""
+"""Checks for identifiers and for target leakage."""
 
 from __future__ import annotations
 
@@ -13,41 +13,43 @@ from dropstep.readers import Column
 
 Floats = NDArray[np.float64]
 
-ROUNDING = 1e-12  # a correlation this close to 1 is 1
+ROUNDING = 1e-12  # tolerance of 1 - R² for an exact fit
 
 
-def point_out(features: Sequence[Column], X: Floats, owner: NDArray[np.intp], target: Target, notes: list[str]) -> None:
-    """Say what looks like an identifier, and refuse or point out what knows the target beforehand."""
+def check_leakage(
+    features: Sequence[Column], X: Floats, owner: NDArray[np.intp], target: Target, notes: list[str]
+) -> None:
+    """Note probable identifiers and features that determine a continuous target; raise if one determines the class."""
     if rounded := [column.name for column in features if column.loses_digits]:
         holds = "holds" if len(rounded) == 1 else "hold"
         notes.append(
-            f"{listed(rounded)} {holds} whole numbers that lose digits as floating-point numbers (for identifiers: "
-            f"--exclude {option_list(rounded)}, for categories: --categorical {option_list(rounded)})"
+            f"{listed(rounded)} {holds} integers that lose digits in double precision (for identifiers, use "
+            f"--exclude {option_list(rounded)}; for categories, --categorical {option_list(rounded)})"
         )
     if ids := identifiers(features):
-        looks, them = ("looks like an id", "it") if len(ids) == 1 else ("look like ids", "them")
-        notes.append(f"{looks}: {listed(ids)} (to leave {them} out: --exclude {option_list(ids)})")
+        noun, pronoun = ("identifier", "it") if len(ids) == 1 else ("identifiers", "them")
+        notes.append(f"probable {noun}: {listed(ids)} (to ignore {pronoun}, use --exclude {option_list(ids)})")
     if isinstance(target, Categorical):
-        if known := known_classes(features, target):
+        if known := determining_class(features, target):
             raise ValueError(
-                f"{listed(known)} {'tells' if len(known) == 1 else 'each tell'} the class of every row without an "
-                "error, so no other feature can be assessed; if unavailable at prediction time (target leakage), use "
+                f"{listed(known)} {'determines' if len(known) == 1 else 'each determine'} the class of every row, so "
+                "no other feature can be assessed; if unavailable at prediction time (target leakage), use "
                 f"--exclude {option_list(known)}"
             )
-    elif known := known_numbers(features, X, owner, target.values):
-        explains = "explains" if len(known) == 1 else "explain"
+    elif known := determining_number(features, X, owner, target.values):
+        determines = "determines" if len(known) == 1 else "each determine"
         notes.append(
-            f"{explains} the target without an error: {listed(known)} "
-            f"(if unavailable at prediction time, which is target leakage, use --exclude {option_list(known)})"
+            f"{listed(known)} {determines} the target exactly; if unavailable at prediction time (target leakage), use "
+            f"--exclude {option_list(known)}"
         )
 
 
 def identifiers(features: Sequence[Column]) -> list[str]:
-    """Columns of whole numbers that count the rows in some order, or are called an id."""
-    return [column.name for column in features if column.kind == "number" and _counts(column)]
+    """Integer columns that number the rows in some order, or whose name says that they are identifiers."""
+    return [column.name for column in features if column.kind == "number" and _is_identifier(column)]
 
 
-def _counts(column: Column) -> bool:
+def _is_identifier(column: Column) -> bool:
     values = column.values
     name = column.name.lower()
     if values[0] != np.floor(values[0]) or len(values) < 3 or not (values == np.floor(values)).all():
@@ -57,45 +59,45 @@ def _counts(column: Column) -> bool:
     return bool(values.max() - values.min() == len(values) - 1 and len(np.unique(values)) == len(values))
 
 
-def known_classes(features: Sequence[Column], target: Categorical) -> list[str]:
-    """Columns that say the class of every row: each class has one number, or each category lies in one class."""
+def determining_class(features: Sequence[Column], target: Categorical) -> list[str]:
+    """Features that determine the class: constant within each class, or every level occurs in one class only."""
     if np.bincount(target.codes).min() < 2:
-        return []  # a class of one row says nothing, and the search refuses it
+        return []  # the search raises for a class of one row
     order = np.argsort(target.codes, kind="stable")
     starts = np.searchsorted(target.codes[order], np.arange(len(target.labels)))
-    return [column.name for column in features if _knows_class(column, order, starts, target)]
+    return [column.name for column in features if _determines_class(column, order, starts, target)]
 
 
-def _knows_class(column: Column, order: NDArray[np.intp], starts: NDArray[np.intp], target: Categorical) -> bool:
+def _determines_class(column: Column, order: NDArray[np.intp], starts: NDArray[np.intp], target: Categorical) -> bool:
     if column.is_category:
         pairs = len(np.unique(column.values * len(target.labels) + target.codes))
         return pairs == len(np.unique(column.values)) and pairs > 1
     values = column.values[order]
-    least, most = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
-    return bool((least == most).all() and least.min() < most.max())
+    low, high = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
+    return bool((low == high).all() and low.min() < high.max())
 
 
-def known_numbers(features: Sequence[Column], X: Floats, owner: NDArray[np.intp], targets: Floats) -> list[str]:
-    """Columns that give a target exactly: as a multiple of it plus a constant, or one number for each category."""
+def determining_number(features: Sequence[Column], X: Floats, owner: NDArray[np.intp], targets: Floats) -> list[str]:
+    """Features that determine a target: a linear function of it, or one value of the target per level."""
     centred = targets - targets.mean(axis=0)
     suspects = set(owner[_correlated(X, centred)].tolist())
     suspects.update(f for f, column in enumerate(features) if column.is_category)
-    return [features[f].name for f in sorted(suspects) if any(_knows_number(features[f], y) for y in centred.T)]
+    return [features[f].name for f in sorted(suspects) if any(_determines_number(features[f], y) for y in centred.T)]
 
 
 def _correlated(X: Floats, centred: Floats) -> NDArray[np.bool_]:
-    """Columns that may have correlation 1 with a target: none that has is left out, and only a few that have not."""
+    """Columns that may have correlation 1 with a target: a superset by a fast test."""
     n = len(X)
     products = (centred.T @ X) ** 2 / (centred**2).sum(axis=0)[:, None]
     scatter = np.einsum("ij,ij->j", X, X) - n * X.mean(axis=0) ** 2
     return np.asarray((products > 0.9 * scatter).any(axis=0))
 
 
-def _knows_number(column: Column, y: Floats) -> bool:
+def _determines_number(column: Column, y: Floats) -> bool:
     if column.is_category:
         counts = np.bincount(column.values)
         means = np.bincount(column.values, y) / np.maximum(counts, 1)
-        left = y - means[column.values]
-        return bool(left @ left <= ROUNDING * (y @ y))
+        residual = y - means[column.values]
+        return bool(residual @ residual <= ROUNDING * (y @ y))
     x = column.values - column.values.mean()
     return bool((x @ y) ** 2 >= (1 - ROUNDING) * (x @ x) * (y @ y) > 0)

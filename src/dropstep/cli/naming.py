@@ -1,4 +1,4 @@
-"""Naming: columns by name, by number or by range, options in place of words of Python, and names safe to show."""
+"""Columns by name, number or range, and messages in terms of options instead of Python parameters."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ from collections.abc import Iterable, Sequence
 
 from dropstep.readers.wording import quoted, shortened
 
-# What the library says to those who call it from Python, in words of the command line.
-_SAID = (
+# Parameters in messages of the library, and the options that correspond to them.
+_OPTIONS = (
     (re.compile(r"MallowsCp\(sigma2=\.\.\.\)"), "--criterion cp:sigma2=..."),
     (re.compile(r"\b(strategy|model|criterion)='([a-z_0-9]+)'"), r"--\1 \2"),
     (re.compile(r"\bmax_features\b"), "--max-features"),
     (re.compile(r"\bsample_weight\b"), "--weights"),
+    (re.compile(r"\bheader=False\b"), "--no-header"),
 )
-LONGEST_LIST, LONGEST_QUOTE = 200, 100  # characters
+MAX_LIST, MAX_QUOTE = 200, 100  # characters
 _RANGE = re.compile(r"(\d+)-(\d+)", re.ASCII)
-_LONG_QUOTE = re.compile(rf"'([^']{{{LONGEST_QUOTE},}})'")
+_LONG_QUOTE = re.compile(rf"'([^']{{{MAX_QUOTE},}})'")
 _WHOLE = re.compile(r"-?\d+", re.ASCII)
 
 
 def find_all(option: str, texts: Iterable[str] | None, names: Sequence[str]) -> tuple[int, ...]:
-    """Columns in the order they are given, each once."""
+    """Indices of the columns that an option names, in the order given, each once."""
     found = [j for text in texts or () for j in _find_list(option, text, names)]
     return tuple(dict.fromkeys(found))
 
 
 def find_one(option: str, text: str, names: Sequence[str]) -> int:
-    """One column."""
+    """Index of the single column that an option names."""
     found = _find(option, text.strip(), names)
     if len(found) != 1:
         raise ValueError(f"{option} takes one column; got {quoted(text)}")
@@ -44,7 +45,7 @@ def _find_list(option: str, text: str, names: Sequence[str]) -> list[int]:
 
 
 def _find(option: str, text: str, names: Sequence[str]) -> list[int]:
-    """Columns that one word means: a name before a number, a number before a range."""
+    """Columns that a text denotes: a name takes precedence over a number, and a number over a range."""
     p = len(names)
     if text in names:
         return [names.index(text)]
@@ -56,45 +57,40 @@ def _find(option: str, text: str, names: Sequence[str]) -> list[int]:
     if between := _RANGE.fullmatch(text):
         first, last = int(between[1]), int(between[2])
         if not 1 <= first <= last <= p:
-            raise ValueError(f"{option} {text}: a range of columns goes from 1 to {p} at most, the lower number first")
+            raise ValueError(f"{option} {text}: a range of columns must lie within 1 to {p}, the lower number first")
         return list(range(first - 1, last))
     near = difflib.get_close_matches(text, names, n=1, cutoff=0.6) or _same_letters(text, names)
-    hint = f"did you mean {quoted(near[0])}?" if near else f"there are {listed(names)}"
-    raise ValueError(f"{option} {shortened(text)}: there is no such column; {hint}")
+    hint = f"did you mean {quoted(near[0])}?" if near else f"the columns are {listed(names)}"
+    raise ValueError(f"{option} {shortened(text)}: no such column; {hint}")
 
 
 def _same_letters(text: str, names: Sequence[str]) -> list[str]:
     return [name for name in names if name.lower() == text.lower()][:1]
 
 
-def listed(names: Sequence[str], most: int = 5) -> str:
-    """A few names, and how many more there are."""
-    shown = ", ".join(quoted(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+def listed(names: Sequence[str], limit: int = 5) -> str:
+    """List a few names, and how many more there are."""
+    shown = ", ".join(quoted(name) for name in names[:limit])
+    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
 
 
 def option_list(names: Sequence[str]) -> str:
-    """Names as they may stand after an option in a shell; COLS where they are too long to show."""
+    """Names as the argument of an option in a shell, or COLS if they are too long to show."""
     text = ",".join(f'"{name}"' if "," in name else name for name in names)
-    if len(text) > LONGEST_LIST:
+    if len(text) > MAX_LIST:
         return "COLS"
     return text if re.fullmatch(r"[\w.,:+-]+", text) else "'" + text.replace("'", "'\"'\"'") + "'"
 
 
-def printable(text: str) -> str:
-    """Text without anything that a terminal would obey: control characters are shown by their code."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
-
-
 def in_options(message: str, command: str = "select") -> str:
-    """A message of the library with the options of a command in place of parameters, long quotations shortened."""
-    for pattern, words in _SAID:
-        message = pattern.sub(words, message)
+    """Replace parameters in a message of the library by the options of a command, and shorten long quotations."""
+    for pattern, option in _OPTIONS:
+        message = pattern.sub(option, message)
     if command == "compare":
         message = re.sub(r"--strategy\b", "--strategies", message)
     return brief(message)
 
 
 def brief(message: str) -> str:
-    """A message with long quotations shortened."""
+    """Shorten long quotations in a message."""
     return _LONG_QUOTE.sub(lambda found: quoted(found[1]), message)

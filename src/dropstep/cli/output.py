@@ -1,4 +1,4 @@
-"""Output: JSON, CSV that a spreadsheet may open, and files that are whole or not there."""
+"""Output of the commands: tables, JSON, CSV that is safe in a spreadsheet, and files."""
 
 from __future__ import annotations
 
@@ -10,21 +10,27 @@ import json
 import math
 import os
 import re
+import shutil
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from dropstep.cli.screen import aligned
+from dropstep.files import atomic_files
+from dropstep.presentation import text
 from dropstep.readers import Column
-
-__all__ = ["aligned", "as_csv", "as_json", "check_writable", "show", "whole_files", "write_columns", "write_csv"]
 
 _FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 
+def as_table(head: Sequence[str], rows: Sequence[Sequence[str]], sides: str) -> str:
+    """Format an aligned table, no wider than the terminal if standard output is one."""
+    return text.table(head, rows, sides, shutil.get_terminal_size().columns if sys.stdout.isatty() else None)
+
+
 def as_json(value: Any) -> str:
-    """JSON that every reader takes: keys in the order given, numbers that are not finite as null."""
+    """Format strictly valid JSON: keys in the order given, numbers that are not finite as null."""
     return json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False)
 
 
@@ -39,13 +45,13 @@ def _finite(value: Any) -> Any:
 
 
 def write_csv(stream: TextIO, rows: Iterator[Sequence[Any]] | Sequence[Sequence[Any]], separator: str = ",") -> None:
-    """CSV in which no text is a formula to a spreadsheet."""
+    """Write CSV in which a spreadsheet interprets no text as a formula."""
     writer = csv.writer(stream, delimiter=separator, lineterminator="\n")
     writer.writerows([_safe(cell) for cell in row] for row in rows)
 
 
 def _safe(cell: Any) -> Any:
-    """A text that a spreadsheet would take for a formula gets an apostrophe in front; numbers stay as they are."""
+    """Prefix text that a spreadsheet would interpret as a formula with an apostrophe; numbers are unchanged."""
     if cell is None:
         return ""
     if isinstance(cell, str) and _FORMULA.match(cell) and not _NUMBER.fullmatch(cell.strip()):
@@ -54,9 +60,10 @@ def _safe(cell: Any) -> Any:
 
 
 def as_csv(rows: Sequence[Sequence[Any]]) -> str:
-    text = io.StringIO()
-    write_csv(text, rows)
-    return text.getvalue().removesuffix("\n")
+    """Format rows as CSV."""
+    stream = io.StringIO()
+    write_csv(stream, rows)
+    return stream.getvalue().removesuffix("\n")
 
 
 # --- standard output -------------------------------------------------------------------------------------------------
@@ -66,10 +73,10 @@ class StandardOutputError(OSError):
     """Standard output cannot be written."""
 
 
-def show(text: str) -> None:
-    """Print a text at once, so that a failure is known here."""
+def show(content: str) -> None:
+    """Print to standard output and flush it, so that a failure is raised here."""
     try:
-        print(text, flush=True)
+        print(content, flush=True)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -78,24 +85,24 @@ def show(text: str) -> None:
 
 # --- files -----------------------------------------------------------------------------------------------------------
 
-TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
+TABLE_ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 
 
 def check_writable(
     option: str, file: str | None, source: str, endings: Sequence[str] = (), *, overwrite: bool = False
 ) -> None:
-    """Refuse, before any work is done, a file that could not be written or must not be replaced."""
+    """Raise, before any work is done, if a file cannot be written or must not be replaced."""
     if file is None:
         return
     path = Path(file)
     if endings and not path.name.lower().endswith(tuple(endings)):
         raise ValueError(f"{option} {file}: the name must end with one of {' '.join(endings)}")
     if path.name.lower().endswith(".parquet"):
-        _need_arrow(option, file)
+        _require_arrow(option, file)
     if path.exists() and not path.is_file():
-        raise ValueError(f"{option} {file}: this is no file that can be replaced")
+        raise ValueError(f"{option} {file}: this is not a regular file")
     if source != "-" and path.exists() and os.path.exists(source) and path.samefile(source):
-        raise ValueError(f"{option} {file}: this is the file that is read; choose another name")
+        raise ValueError(f"{option} {file}: this is the input file; choose another name")
     if path.exists() and not overwrite:
         raise ValueError(f"{option} {file}: this file exists; add --overwrite to replace it, or choose another name")
     if not path.parent.is_dir():
@@ -104,51 +111,43 @@ def check_writable(
         raise ValueError(f"{option} {file}: there is no permission to write into {str(path.parent)!r}")
 
 
-def _need_arrow(option: str, file: str) -> None:
+def _require_arrow(option: str, file: str) -> None:
     try:
         import dropstep.readers.arrow  # noqa: F401
     except ImportError:
-        raise ValueError(f"{option} {file}: to write Parquet files, pip install 'dropstep[cli]'") from None
+        raise ValueError(f"{option} {file}: writing Parquet files needs pyarrow: pip install 'dropstep[cli]'") from None
 
 
 @contextlib.contextmanager
-def whole_files() -> Iterator[Callable[[str], str]]:
-    """Give names to write to; what was written gets its real name only when everything is there.
-
-    An error of the operating system names the file that was being written.
-    """
-    parts: dict[Path, Path] = {}
+def output_files() -> Iterator[Callable[[str], Path]]:
+    """Write several files atomically; an error of the operating system names the file concerned."""
+    names: dict[str, str] = {}
     current = ""
 
-    def part_of(file: str) -> str:
+    def temporary_name(file: str) -> Path:
         nonlocal current
-        current, path = file, Path(os.path.realpath(file))
-        part = path.with_name(f".{path.name}.{os.getpid()}.part")
-        parts[part] = path
-        return str(part)
+        current, part = file, temporary(file)
+        names[str(part)] = file
+        return part
 
     try:
-        yield part_of
-        for part, path in parts.items():
-            current = path.name
-            part.replace(path)
+        with atomic_files() as temporary:
+            yield temporary_name
     except BrokenPipeError:
         raise
     except OSError as error:
+        file = names.get(str(error.filename), current)
         why = os.strerror(error.errno) if error.errno else " ".join(str(error).split())
-        raise ValueError(f"{current}: this file cannot be written ({why}); no file was written") from error
-    finally:
-        for part in parts:
-            part.unlink(missing_ok=True)
+        raise ValueError(f"{file}: this file cannot be written ({why}); no file was written") from error
 
 
-def write_columns(part: str, file: str, columns: Sequence[Column]) -> None:
-    """Write columns with the values they have in the file they came from, in the format that the name asks for."""
+def write_columns(part: Path, file: str, columns: Sequence[Column]) -> None:
+    """Write columns to `part` with their original values, in the format given by the ending of `file`."""
     name = file.lower()
     if name.endswith(".parquet"):
         from dropstep.readers.arrow import write_parquet
 
-        write_parquet(part, columns)
+        write_parquet(str(part), columns)
         return
     opened = gzip.open if name.endswith(".gz") else open
     rows = zip(*(column.cells.original() for column in columns), strict=True)

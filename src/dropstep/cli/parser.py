@@ -1,26 +1,28 @@
-"""The parser: every word of the command line, and its help."""
+"""The parser: all commands and options, with their help."""
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import math
 import re
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from dropstep import __version__
-from dropstep.cli.naming import brief, printable
+from dropstep.cli.naming import brief
+from dropstep.cli.specs import criterion_of, strategy_of
 from dropstep.data.target import MODELS
-from dropstep.models.least_squares.criteria import CRITERIA, Criterion
+from dropstep.models.least_squares.criteria import CRITERIA
+from dropstep.presentation.text import printable
 from dropstep.readers.columns import MISSING
 from dropstep.readers.wording import shortened
 from dropstep.search.strategies import STRATEGIES
+from dropstep.select import SOLVERS
 
 if TYPE_CHECKING:
     from dropstep.search.rules import Significance
 
 _MINUS = re.compile(r"-(?:inf|[\d.][\d.,eE+-]*)")
-LONGEST_ERROR = 500  # characters
+MAX_ERROR = 500  # characters
 SHELLS = ("bash", "zsh", "fish")
 
 WINE = """python -c "import numpy as n, sklearn.datasets as d; w = d.load_wine(); n.savetxt(
@@ -30,32 +32,32 @@ WINE = """python -c "import numpy as n, sklearn.datasets as d; w = d.load_wine()
 ABOUT = "Select the features of a table that explain a target."
 EXIT_CODES = """\
 exit codes:
-  0    done
-  1    an internal error in dropstep (please report it, with what --traceback shows)
+  0    success
+  1    an internal error in dropstep (please report it with the output of --traceback)
   2    an error in the request or in the file, explained in one sentence
   130  interrupted (Ctrl-C)
-  141  the reader of the output closed it (as in: dropstep ... | head -1)
+  141  the output pipe was closed (as in: dropstep ... | head -1)
 """
 EPILOG = f"""\
-in a minute, with a table that scikit-learn ships:
+quick start, with a table from scikit-learn:
   {WINE}
   dropstep select wine.csv --target class
   dropstep compare wine.csv --target class
 
-dropstep COMMAND --help tells more about a command.
+dropstep COMMAND --help describes a command.
 
 {EXIT_CODES}"""
 
 COLUMNS = """\
 columns (COL, COLS):
   A column is given by its name or by its number: 1 is the first, -1 the last.
-  COLS are several: by commas, by a range of numbers, or by giving the option
-  again, as in --exclude id,date --exclude 7-9. Without a header, columns are
-  called c1, c2, ...
+  COLS are several columns: separated by commas, a range of numbers, or by
+  repeating the option, as in --exclude id,date --exclude 7-9. Without a header,
+  the columns are named c1, c2, ...
 
-  Numbers are used as they are. Text and true/false are categories: such a
-  column is chosen as a whole. Dates, and text with more than a thousand values
-  or one for every second row, are left out, and a note says so.
+  Text and true/false columns are categorical and are selected as a whole.
+  Dates, and text with more than 1000 levels or with more than one level per two
+  rows, are ignored with a note.
 """
 SELECT = f"""\
 {COLUMNS}
@@ -72,12 +74,12 @@ examples (dropstep --help shows how to make wine.csv):
 COMPARE = f"""\
 {COLUMNS}
 errors:
-  The error is cross-validated, with the selection repeated inside every fold,
-  on the rows of the other folds only: the share of wrong classes by linear
-  discriminant analysis, or the root mean squared error of a linear regression.
-  Two more rows show the error with all features and with none. Where rows
-  belong together (recordings of one person), name the column that says so with
-  --groups-column: such rows stay in one fold, or the errors would be too small.
+  Errors are cross-validated, with the selection repeated on the training rows
+  of every fold: the error rate of linear discriminant analysis, or the root
+  mean squared error of linear regression. Two more rows show the error with all
+  features and with none. If rows are dependent (such as several recordings of
+  one person), give the column that identifies them with --groups-column: they
+  stay in one fold, since errors would be optimistically biased otherwise.
 
 examples (dropstep --help shows how to make wine.csv):
   dropstep compare wine.csv --target class
@@ -86,7 +88,7 @@ examples (dropstep --help shows how to make wine.csv):
 
 {EXIT_CODES}"""
 COMPLETION = """\
-to switch it on:
+to enable it:
   bash:  dropstep completion bash >> ~/.bash_completion
   zsh:   dropstep completion zsh > "${fpath[1]}/_dropstep"
   fish:  dropstep completion fish > ~/.config/fish/completions/dropstep.fish
@@ -94,14 +96,14 @@ to switch it on:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that tells an error in one sentence, and shows the examples as they are."""
+    """A parser that prints errors as one sentence, and help texts without rewrapping."""
 
-    def __init__(self, **words: Any) -> None:
-        super().__init__(allow_abbrev=False, formatter_class=_Help, **words)
-        self._negative_number_matcher = _MINUS  # what follows an option as its value, and is no option
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(allow_abbrev=False, formatter_class=_Help, **kwargs)
+        self._negative_number_matcher = _MINUS  # values with a minus sign, not options
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Options from words; an option that a command does not have refers to the help of that command."""
+        """Parse the arguments; an unknown option refers to the help of its command."""
         found, unknown = self.parse_known_args(args, namespace)
         if unknown:
             prog = " ".join(filter(None, [self.prog, found.command]))
@@ -113,7 +115,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def _error(prog: str, message: str) -> str:
-    return f"{prog}: {printable(shortened(brief(message), LONGEST_ERROR))} (see {prog} --help)\n"
+    return f"{prog}: {printable(shortened(brief(message), MAX_ERROR))} (see {prog} --help)\n"
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
@@ -121,8 +123,8 @@ class _Help(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, max_help_position=22)
 
 
-def build_parser(*, paper: bool = False) -> Parser:
-    """The whole command line; the words of `paper` are loaded only when they are asked for."""
+def build_parser() -> Parser:
+    """The whole command line."""
     parser = Parser(prog="dropstep", description=ABOUT, epilog=EPILOG)
     parser.add_argument("--version", action="version", version=f"dropstep {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
@@ -139,103 +141,108 @@ def build_parser(*, paper: bool = False) -> Parser:
 
     compare = commands.add_parser(
         "compare",
-        help="compare all strategies on a table, with cross-validated errors",
+        help="compare strategies by cross-validation",
         usage="dropstep compare FILE --target COLS [options]",
-        description="Compare the strategies: features, evaluations, time, and the cross-validated error.",
+        description="Compare strategies: selected features, evaluations, time and cross-validated error.",
         epilog=COMPARE,
     )
     _add_table(compare)
     _add_compare(compare)
 
-    tables = commands.add_parser("paper", help="reproduce the tables and figures of the paper", add_help=paper)
-    if paper:
-        from dropstep.paper import command
-
-        command.add_arguments(tables)
     commands.add_parser(
         "demo", help="the paper's comparison in a minute", description="The paper's comparison in a minute."
     )
-    completion = commands.add_parser("completion", help="print a script for completion in the shell", epilog=COMPLETION)
-    completion.description = "Print a script that completes the words of dropstep in a shell."
+    completion = commands.add_parser("completion", help="print a shell completion script", epilog=COMPLETION)
+    completion.description = "Print a script that completes commands and options in a shell."
     completion.add_argument("shell", choices=SHELLS)
     return parser
 
 
 def _add_table(parser: Parser) -> None:
     parser.add_argument("file", metavar="FILE", help="CSV, TSV, Parquet or Arrow, gzipped or not; - is standard input")
-    parser.add_argument("--target", required=True, metavar="COLS", help="what is to be explained (required)")
-    layout = parser.add_argument_group("the file")
-    layout.add_argument("--no-header", action="store_true", help="the first line is a row, not the names of columns")
-    layout.add_argument("--skip", type=_from(0), default=0, metavar="N", help="pass over N lines before the header")
+    parser.add_argument("--target", required=True, metavar="COLS", help="target column or columns (required)")
+    layout = parser.add_argument_group("input")
+    layout.add_argument("--no-header", action="store_true", help="the first line is data, not column names")
+    layout.add_argument("--skip", type=_from(0), default=0, metavar="N", help="skip N lines before the header")
     layout.add_argument(
         "--separator", type=_separator, metavar="CHAR", help="a character, tab or space (default: detected)"
     )
-    layout.add_argument("--decimal", type=_character, default=".", metavar="CHAR", help="decimal mark (default: .)")
     layout.add_argument(
-        "--thousands", type=_character, metavar="CHAR", help="mark between groups of digits (default: none)"
+        "--decimal", type=_character, default=".", metavar="CHAR", help="decimal separator (default: .)"
     )
-    layout.add_argument("--encoding", metavar="NAME", help="of the text, e.g. latin-1 (default: UTF-8)")
+    layout.add_argument("--thousands", type=_character, metavar="CHAR", help="thousands separator (default: none)")
+    layout.add_argument("--encoding", metavar="NAME", help="text encoding, e.g. latin-1 (default: UTF-8)")
     layout.add_argument(
         "--na",
         action="append",
         metavar="TEXT",
-        help=f"stands for a missing value; may be repeated, '' is an empty cell (default: '' {' '.join(MISSING[1:])})",
+        help=f"marks a missing value; may be repeated, '' is an empty cell (default: '' {' '.join(MISSING[1:])})",
     )
     layout.add_argument(
         "--missing",
         choices=("fail", "drop-rows", "drop-columns"),
         default="fail",
-        help="where values are missing or infinite: leave out those rows, or columns (default: fail and say where)",
+        help="drop rows or columns with missing or infinite values (default: fail and report them)",
     )
-    layout.add_argument("--categorical", action="append", metavar="COLS", help="numbers that stand for categories")
+    layout.add_argument(
+        "--categorical", action="append", metavar="COLS", help="numeric columns to treat as categorical"
+    )
 
 
 def _add_select(parser: Parser) -> None:
-    search = parser.add_argument_group("the search")
+    search = parser.add_argument_group("search")
     search.add_argument(
-        "--strategy", choices=tuple(STRATEGIES), default="dropping", help="how to search (default: dropping)"
+        "--strategy",
+        type=strategy_of,
+        default="dropping",
+        metavar="NAME",
+        help=f"{', '.join(STRATEGIES)}, with parameters as in fbed:rounds=2 (default: dropping)",
     )
-    _add_words(search)
-    search.add_argument("--weights", metavar="COL", help="how many rows each row stands for")
-    output = parser.add_argument_group("the output")
-    output.add_argument("--report", metavar="FILE", help="write a report to FILE, in HTML")
+    _add_parameters(search)
+    search.add_argument("--weights", metavar="COL", help="sample weights; a weight of 2 counts the row twice")
+    output = parser.add_argument_group("output")
+    output.add_argument("--report", metavar="FILE", help="write an HTML report to FILE")
     output.add_argument(
         "--output",
         metavar="FILE",
         help="write the selected columns and the target to FILE: .csv, .tsv (.gz) or .parquet",
     )
-    output.add_argument("--overwrite", action="store_true", help="replace files that exist already")
-    output.add_argument(
-        "--dry-run", action="store_true", help="say what would be done and what it would cost, and stop"
-    )
+    output.add_argument("--overwrite", action="store_true", help="replace existing files")
+    output.add_argument("--dry-run", action="store_true", help="show the plan and its cost without searching")
     _add_common(output)
 
 
 def _add_compare(parser: Parser) -> None:
-    search = parser.add_argument_group("the search")
+    search = parser.add_argument_group("search")
     search.add_argument(
-        "--strategies", type=_strategies, metavar="LIST", help=f"some of {', '.join(STRATEGIES)} (default: all)"
+        "--strategies",
+        type=_strategies,
+        metavar="LIST",
+        help=f"comma-separated, from {', '.join(STRATEGIES)} (default: all)",
     )
-    _add_words(search)
+    _add_parameters(search)
     folds = parser.add_argument_group("cross-validation")
-    folds.add_argument("--folds", type=_from(2), default=5, metavar="N", help="cut the rows into N parts (default: 5)")
-    folds.add_argument("--seed", type=_from(0), default=0, metavar="N", help="of the folds (default: 0)")
-    folds.add_argument("--groups-column", metavar="COL", help="rows with the same value stay in one fold")
-    folds.add_argument("--svm", action="store_true", help="for classes: a support vector machine as well")
-    _add_common(parser.add_argument_group("the output"))
+    folds.add_argument("--folds", type=_from(2), default=5, metavar="N", help="number of folds (default: 5)")
+    folds.add_argument("--seed", type=_from(0), default=0, metavar="N", help="random seed of the folds (default: 0)")
+    folds.add_argument("--groups-column", metavar="COL", help="keep rows with the same value in one fold")
+    folds.add_argument("--svm", action="store_true", help="for classes, also report a support vector machine")
+    _add_common(parser.add_argument_group("output"))
 
 
-def _add_words(search: argparse._ArgumentGroup) -> None:
-    """The words of Selector."""
+def _add_parameters(search: argparse._ArgumentGroup) -> None:
+    """The parameters of Selector."""
     search.add_argument(
-        "--model", choices=MODELS, default="auto", help="numbers or classes (default: as the target looks)"
+        "--model",
+        choices=MODELS,
+        default="auto",
+        help="regression or discriminant analysis (default: by the type of the target)",
     )
     search.add_argument(
         "--criterion",
         type=criterion_of,
         default="auto",
         metavar="NAME[:KEY=VALUE,...]",
-        help=f"for numbers {_names('linear')} (default: ebic), for classes {_names('discriminant')} (default: trace), "
+        help=f"linear: {_names('linear')} (default: ebic); discriminant: {_names('discriminant')} (default: trace); "
         "with parameters as in cp:sigma2=2 or ebic:gamma=0.5",
     )
     _add_thresholds(search)
@@ -243,12 +250,19 @@ def _add_words(search: argparse._ArgumentGroup) -> None:
         "--max-features",
         type=_from(1),
         metavar="N",
-        help="the most columns of the file to select; a category counts once, and so does a group of --groups",
+        help="maximum number of columns of the file to select; a group of --groups counts once",
     )
-    search.add_argument("--rounds", type=_rounds, default=1, metavar="N", help="of fbed, or inf (default: 1)")
-    search.add_argument("--include", action="append", metavar="COLS", help="in from the start, and never removed")
-    search.add_argument("--exclude", action="append", metavar="COLS", help="never looked at")
-    search.add_argument("--groups", action="append", metavar="COLS", help="chosen as a whole; once for each group")
+    search.add_argument("--include", action="append", metavar="COLS", help="included from the start and never removed")
+    search.add_argument("--exclude", action="append", metavar="COLS", help="excluded from the search")
+    search.add_argument(
+        "--groups", action="append", metavar="COLS", help="selected as a whole; repeat the option for each group"
+    )
+    search.add_argument(
+        "--solver",
+        choices=SOLVERS,
+        default="auto",
+        help="precompute the Gram matrix, or compute its rows on demand (default: by cost)",
+    )
 
 
 def _add_thresholds(search: argparse._ArgumentGroup) -> None:
@@ -257,20 +271,20 @@ def _add_thresholds(search: argparse._ArgumentGroup) -> None:
         type=_threshold,
         default="auto",
         metavar="GAIN|pLEVEL",
-        help="a feature enters if its gain is larger, or if it is significant at a level, as in p0.15",
+        help="a feature enters if its gain exceeds GAIN, or if it is significant at LEVEL, as in p0.15",
     )
     search.add_argument(
         "--leave",
         type=_threshold,
         default="auto",
         metavar="LOSS|pLEVEL",
-        help="a feature leaves if its loss is no larger, or if it is not significant (default: as --enter)",
+        help="a feature leaves if its loss is at most LOSS, or if it is not significant (default: as --enter)",
     )
     search.add_argument(
         "--drop",
         type=_threshold,
         metavar="GAIN|pLEVEL",
-        help="a candidate is dropped if its gain is no larger, or if it is not significant (default: as --leave)",
+        help="a candidate is dropped if its gain is at most GAIN, or if it is not significant (default: as --leave)",
     )
 
 
@@ -280,26 +294,26 @@ def _names(kind: str) -> str:
 
 def _add_common(output: argparse._ArgumentGroup) -> None:
     output.add_argument(
-        "--format", choices=("table", "json", "csv"), default="table", help="of standard output (default: table)"
+        "--format", choices=("table", "json", "csv"), default="table", help="format of standard output (default: table)"
     )
-    output.add_argument("--quiet", action="store_true", help="no notes and no progress on standard error")
-    output.add_argument("--traceback", action="store_true", help="with an error, show where in the program it arose")
+    output.add_argument("--quiet", action="store_true", help="print no notes and no progress")
+    output.add_argument("--traceback", action="store_true", help="print the traceback of an error")
 
 
 # --- values ----------------------------------------------------------------------------------------------------------
 
 
-def _from(least: int) -> Any:
-    def whole(text: str) -> int:
+def _from(minimum: int) -> Any:
+    def integer(text: str) -> int:
         try:
             value = int(text)
         except ValueError:
-            value = least - 1
-        if value < least:
-            raise argparse.ArgumentTypeError(f"it must be a whole number from {least}; got {text!r}")
+            value = minimum - 1
+        if value < minimum:
+            raise argparse.ArgumentTypeError(f"must be an integer of at least {minimum}; got {text!r}")
         return value
 
-    return whole
+    return integer
 
 
 def _threshold(text: str) -> float | Significance | Literal["auto"]:
@@ -311,9 +325,7 @@ def _threshold(text: str) -> float | Significance | Literal["auto"]:
     except ValueError:
         value = math.nan
     if math.isnan(value):
-        raise argparse.ArgumentTypeError(
-            f"it must be auto, a number, or a significance level such as p0.05; got {text!r}"
-        )
+        raise argparse.ArgumentTypeError(f"must be auto, a number, or a significance level such as p0.05; got {text!r}")
     if not text.startswith("p"):
         return value
     if not 0 < value < 1:
@@ -323,65 +335,20 @@ def _threshold(text: str) -> float | Significance | Literal["auto"]:
     return Significance(value)
 
 
-def _rounds(text: str) -> float:
-    return math.inf if text == "inf" else int(_from(0)(text))
-
-
 def _character(text: str) -> str:
     if len(text) != 1:
-        raise argparse.ArgumentTypeError(f"it must be one character; got {text!r}")
+        raise argparse.ArgumentTypeError(f"must be one character; got {text!r}")
     return text
 
 
 def _separator(text: str) -> str:
-    words = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
-    return words.get(text) or _character(text)
+    named = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
+    return named.get(text) or _character(text)
 
 
 def _strategies(text: str) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     unknown = [name for name in names if name not in STRATEGIES]
     if unknown or not names:
-        raise argparse.ArgumentTypeError(f"there is no strategy {text!r}; there are {', '.join(STRATEGIES)}")
+        raise argparse.ArgumentTypeError(f"unknown strategy in {text!r}; choose from {', '.join(STRATEGIES)}")
     return names
-
-
-def criterion_of(text: str) -> str | Criterion:
-    """A criterion by name, or with parameters: cp:sigma2=2,per_sample."""
-    name, _, rest = text.partition(":")
-    if name != "auto" and name not in CRITERIA:
-        raise argparse.ArgumentTypeError(f"there is no {name!r}; there are {', '.join(['auto', *CRITERIA])}")
-    if not rest:
-        return name
-    known = parameters(name)
-    words = {}
-    for part in rest.split(","):
-        key, _, value = part.partition("=")
-        if key not in known:
-            takes = f"takes {', '.join(known)}" if known else "takes no parameters"
-            raise argparse.ArgumentTypeError(f"{name} {takes}; got {key!r}")
-        words[key] = _parameter(key, value, known[key])
-    try:
-        return CRITERIA[name](**words)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def parameters(criterion: str) -> dict[str, str]:
-    """Parameters of a criterion that a user may give, and their types."""
-    if criterion not in CRITERIA or not dataclasses.is_dataclass(CRITERIA[criterion]):
-        return {}
-    types = {field.name: str(field.type) for field in dataclasses.fields(CRITERIA[criterion])}
-    return {name: kind for name, kind in types.items() if kind.split(" |")[0] in ("float", "int", "bool")}
-
-
-def _parameter(key: str, value: str, kind: str) -> float | int | bool:
-    if kind.startswith("bool"):
-        answers = {"": True, "true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-        if value.lower() not in answers:
-            raise argparse.ArgumentTypeError(f"{key} must be true or false; got {value!r}")
-        return answers[value.lower()]
-    try:
-        return int(value) if kind.startswith("int") else float(value)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{key} must be a number; got {value!r}") from None

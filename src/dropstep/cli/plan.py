@@ -1,4 +1,4 @@
-"""The plan: what a search would do and what it would cost, for --dry-run."""
+"""The plan of a search and its cost, for --dry-run."""
 
 from __future__ import annotations
 
@@ -8,63 +8,63 @@ from typing import Any
 from dropstep import __version__
 from dropstep.cli import facts, output
 from dropstep.cli.design import Design
-from dropstep.cli.screen import aligned
 from dropstep.models.least_squares.problem import choose_solver
 from dropstep.readers import Column
 from dropstep.readers.wording import shortened
+from dropstep.search.strategies import as_strategy
 
-SCHEMA = "dropstep.plan/1"
-MOST_LINES, SHOWN_LINES = 40, 30  # of columns in a table for people
+SCHEMA = "dropstep.plan/2"
+MAX_LINES, SHOWN_LINES = 40, 30  # columns of the file in the table: if there are more than 40, the first 30
 
 
 def planned(design: Design, args: argparse.Namespace, command: str) -> str:
-    """The plan in the format that was asked for."""
+    """The plan in the requested format."""
     head = ["column", "type", "role", "values"]
     rows = [[c.name, c.kind, role, _values(c)] for c, role in zip(design.columns, design.roles, strict=True)]
     if args.format == "csv":
         return output.as_csv([head, *rows])
     cost = _cost(design, args.max_features)
     if args.format == "json":
-        told = {"schema": SCHEMA, "dropstep": __version__, "command": command, **facts.as_data(design)}
-        return output.as_json(told | {"strategy": args.strategy} | cost | {"notes": design.notes})
+        document = {"schema": SCHEMA, "dropstep": __version__, "command": command, **facts.as_data(design)}
+        return output.as_json(document | {"strategy": as_strategy(args.strategy)[0]} | cost | {"notes": design.notes})
     shown = (
-        rows if len(rows) <= MOST_LINES else [*rows[:SHOWN_LINES], ["...", f"{len(rows) - SHOWN_LINES} more", "", ""]]
+        rows if len(rows) <= MAX_LINES else [*rows[:SHOWN_LINES], ["...", f"{len(rows) - SHOWN_LINES} more", "", ""]]
     )
     lines = [
-        f"would search by {args.strategy}, with scatter from {cost['solver']}",
-        f"evaluations: {cost['first_scan']:,} to find the first feature, "
-        f"at most {cost['most_evaluations']:,} to go forward once",
+        f"strategy {as_strategy(args.strategy)[0]}, solver {cost['solver']}",
+        f"evaluations: {cost['first_scan']:,} for the first feature, "
+        f"at most {cost['max_evaluations']:,} for one forward pass",
         f"memory: {_bytes(cost['table_bytes'])} for {len(design.X):,} x {design.X.shape[1]:,} numbers, and at most "
-        f"{_bytes(cost['scatter_bytes'])} for products of features",
+        f"{_bytes(cost['gram_bytes'])} for the Gram matrix",
         *(f"would write {file}" for file in (args.output, args.report) if file),
     ]
-    return "\n\n".join([facts.heading(design), aligned(head, shown, "<<<<"), "\n".join(lines)])
+    return "\n\n".join([facts.heading(design), output.as_table(head, shown, "<<<<"), "\n".join(lines)])
 
 
 def _cost(design: Design, max_features: int | None) -> dict[str, Any]:
-    """Evaluations and memory; going forward, each scan evaluates every unit that is not selected."""
+    """Evaluations and memory; each scan of a forward pass evaluates every unit that is not selected."""
     n, p = design.X.shape
     included = {u for u, unit in enumerate(design.units) if set(unit) & set(design.include)}
     candidates = len(design.units) - len(included)
-    most = min(candidates, max((max_features or candidates + len(included)) - len(included), 0), n - 1)
-    scans = min(most + 1, candidates)
+    additions = min(candidates, max((max_features or candidates + len(included)) - len(included), 0), n - 1)
+    scans = min(additions + 1, candidates)
     widest = sorted(map(design.width, design.units), reverse=True)
-    n_rows = min(p, sum(widest[: len(included) + most + 1]))  # of the scatter matrix
+    n_rows = min(p, sum(widest[: len(included) + additions + 1]))  # of the Gram matrix
     solver = choose_solver(n, p, max_features)
     return {
         "solver": solver,
         "first_scan": candidates,
-        "most_evaluations": sum(candidates - done for done in range(scans)),
+        "max_evaluations": sum(candidates - done for done in range(scans)),
         "table_bytes": design.X.nbytes,
-        "scatter_bytes": 8 * p * p if solver == "gram" else 8 * p * n_rows,
+        "gram_bytes": 8 * p * p if solver == "gram" else 8 * p * n_rows,
     }
 
 
 def _values(column: Column) -> str:
     counts = {"missing": int(column.missing.sum()), "infinite": int(column.infinite.sum())}
-    gaps = [f"{count} {word}" for word, count in counts.items() if count]
+    gaps = [f"{count} {kind}" for kind, count in counts.items() if count]
     if column.levels:
-        return ", ".join([f"{len(column.levels)} different", f"e.g. {shortened(column.levels[0])}", *gaps])
+        return ", ".join([f"{len(column.levels)} levels", f"e.g. {shortened(column.levels[0])}", *gaps])
     present = column.values[~(column.missing | column.infinite)]
     span = [f"{present.min():g} to {present.max():g}"] if len(present) and column.kind == "number" else []
     return ", ".join(span + gaps)

@@ -1,4 +1,4 @@
-"""Progress: one line on standard error that says how far the work is, only where a person can see it."""
+"""Progress: one line on standard error, shown only if standard error is a terminal."""
 
 from __future__ import annotations
 
@@ -9,19 +9,27 @@ import time
 from collections.abc import Callable
 from types import TracebackType
 
-from dropstep.cli.naming import printable
+from dropstep.presentation.text import printable
 
-EVERY = 0.1  # seconds between two lines
+MIN_INTERVAL = 0.1  # seconds between two updates
 
 
 class Progress:
-    """A line that is written over and over, and wiped at the end; silent unless standard error is a terminal."""
+    """A line that is overwritten by each update and erased at the end.
+
+    Parameters
+    ----------
+    quiet : bool, default=False
+        Whether to show nothing even on a terminal.
+    clock : callable, default=time.monotonic
+        Returns the current time in seconds.
+    """
 
     def __init__(self, *, quiet: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
         self.stream = sys.stderr
-        self.shown = not quiet and self.stream.isatty()
+        self.enabled = not quiet and self.stream.isatty()
         self.clock = clock
-        self.began = clock()
+        self.started = clock()
         self._last = -math.inf
         self._written = False
 
@@ -35,31 +43,41 @@ class Progress:
             self.stream.write("\r\x1b[K")
             self.stream.flush()
 
-    def say(self, text: str, done: float = 0.0, whole: float = 0.0, *, bound: bool = False) -> None:
-        """Say what is being done; with a whole, also the time left (at most, when the whole is a bound)."""
+    def update(self, text: str, done: float = 0.0, total: float = 0.0, *, bound: bool = False) -> None:
+        """Show the current task, the time elapsed and, if there is a total, an estimate of the time remaining.
+
+        Parameters
+        ----------
+        text : str
+            The current task.
+        done, total : float, default=0.0
+            Amount of work done, and in all.
+        bound : bool, default=False
+            Whether `total` is an upper bound.
+        """
         now = self.clock()
-        if not self.shown or now - self._last < EVERY:
+        if not self.enabled or now - self._last < MIN_INTERVAL:
             return
         self._last = now
-        left = ""
-        if 0 < done <= whole:
-            seconds = (now - self.began) * (whole - done) / done
-            left = f", {'at most' if bound else 'about'} {duration(seconds)} left"
-        line = f"{printable(text)}, {duration(now - self.began)}{left}"
+        remaining = ""
+        if 0 < done <= total:
+            seconds = (now - self.started) * (total - done) / done
+            remaining = f", {'at most' if bound else 'about'} {duration(seconds)} left"
+        line = f"{printable(text)}, {duration(now - self.started)}{remaining}"
         width = shutil.get_terminal_size().columns - 1
         self.stream.write("\r\x1b[K" + line[:width])
         self.stream.flush()
         self._written = True
 
     def restart(self) -> None:
-        """Begin to measure anew, for work of another kind."""
-        self.began = self.clock()
+        """Restart the clock for another task."""
+        self.started = self.clock()
 
 
 def duration(seconds: float) -> str:
-    """Seconds in words that can be read at a glance."""
+    """Format a number of seconds: "59 s", "1 min 01 s", "1 h 01 min"."""
     if seconds < 60:
         return f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
+    minutes, remainder = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {remainder:02d} s"

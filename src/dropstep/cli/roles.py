@@ -1,4 +1,4 @@
-"""Roles: which columns of a file are the target, the features, the weights, as the options say."""
+"""Roles of the columns of a file, as given by the options."""
 
 from __future__ import annotations
 
@@ -11,7 +11,19 @@ from dropstep.cli.naming import find_all, find_one, listed
 
 @dataclass(frozen=True)
 class Roles:
-    """Columns of a file by what they are for, as the options say."""
+    """Indices of the columns that the options name.
+
+    Attributes
+    ----------
+    targets : tuple of int
+        Target columns.
+    weights, row_groups : int or None
+        Columns with sample weights, and with the groups of rows that cross-validation keeps together.
+    exclude, include, categorical : tuple of int
+        Columns that are excluded, included from the start, and read as categories.
+    groups : tuple of tuple of int
+        Columns that are selected together.
+    """
 
     targets: tuple[int, ...]
     weights: int | None
@@ -23,31 +35,31 @@ class Roles:
 
     @property
     def others(self) -> tuple[int, ...]:
-        """Columns that are needed beside target and features."""
+        """Columns that are needed in addition to target and features."""
         return tuple(j for j in (self.weights, self.row_groups) if j is not None)
 
     @property
     def forced(self) -> set[int]:
-        """Columns that the options want among the features."""
+        """Columns that the options require to be features."""
         return {*self.include, *(j for group in self.groups for j in group)}
 
     def candidates(self, n_columns: int) -> list[int]:
-        """Columns that are nothing else, and not excluded."""
+        """Columns without another role that are not excluded."""
         taken = {*self.targets, *self.exclude, *self.others}
         return [j for j in range(n_columns) if j not in taken]
 
-    def words(self, features: Sequence[int], n_columns: int) -> tuple[str, ...]:
-        """The role of each column, in a word."""
-        words = dict.fromkeys(range(n_columns), "left out") | dict.fromkeys(features, "feature")
-        words |= dict.fromkeys(self.targets, "target")
-        for j, word in ((self.weights, "weights"), (self.row_groups, "groups")):
+    def names(self, features: Sequence[int], n_columns: int) -> tuple[str, ...]:
+        """The name of the role of each column."""
+        names = dict.fromkeys(range(n_columns), "ignored") | dict.fromkeys(features, "feature")
+        names |= dict.fromkeys(self.targets, "target")
+        for j, name in ((self.weights, "weights"), (self.row_groups, "groups")):
             if j is not None:
-                words[j] = word
-        return tuple(words[j] for j in range(n_columns))
+                names[j] = name
+        return tuple(names[j] for j in range(n_columns))
 
 
 def roles_of(args: argparse.Namespace, names: Sequence[str]) -> Roles:
-    """Find the columns that the options name, and refuse what cannot be meant."""
+    """Find the columns that the options name, and raise if the options contradict each other."""
 
     def one(option: str, text: str | None) -> int | None:
         return None if text is None else find_one(option, text, names)
@@ -67,7 +79,7 @@ def roles_of(args: argparse.Namespace, names: Sequence[str]) -> Roles:
 
 def _check(roles: Roles, names: Sequence[str]) -> None:
     if not roles.targets:
-        raise ValueError("--target is empty; name the column that is to be explained")
+        raise ValueError("--target is empty; name the target column")
     features = set(roles.candidates(len(names)))
     if both := [names[j] for j in roles.targets if j in {*roles.exclude, *roles.others}]:
         raise ValueError(f"--target names {listed(both)}, which another option names as well")

@@ -1,17 +1,17 @@
-"""Pictures of a path, with matplotlib: each draws on the axes it is given, or on new ones, and returns them."""
+"""Plots of a path with matplotlib. Each function draws on the given axes, or on new ones, and returns them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from dropstep.result import SelectionPath, Step
+from dropstep.presentation.summary import entries, phases, ranked, scores
+from dropstep.result import SelectionPath
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe and Ito's colours, which the colour-blind can tell apart; a shape for each as well.
+# The palette of Okabe and Ito, which is safe for colour-blind readers; phases differ in shape as well.
 COLOURS = {
     "start": "#595959",
     "forward": "#0072B2",
@@ -23,96 +23,34 @@ SHAPES = {"start": "|", "forward": "o", "re-forward": "s", "backward": "v", "swa
 INK, GREY, PALE = "#333333", "#999999", "#DDDDDD"
 
 
-# --- what is drawn ---------------------------------------------------------------------------------------------------
-
-
-def phases(path: SelectionPath) -> list[tuple[str, int, int]]:
-    """Runs of steps of one phase: the phase, its first and its last step, counted from 1."""
-    runs, first = [], 1
-    for phase, steps in groupby(path.steps, key=lambda step: step.phase):
-        last = first + len(list(steps)) - 1
-        runs.append((phase, first, last))
-        first = last + 1
-    return runs
-
-
-def scored(path: SelectionPath) -> list[tuple[int, float]]:
-    """The score after each addition and removal, and before them unless features were in from the start."""
-    moves = [(i, step.score) for i, step in enumerate(path.steps, start=1) if step.action in ("add", "remove")]
-    return moves if path.steps and path.steps[0].phase == "start" else [(0, path.start), *moves]
-
-
-class Move(NamedTuple):
-    """An addition or removal of a path.
-
-    Attributes
-    ----------
-    step : the step itself.
-    gone : those of its features that are not selected because of a removal, this one or a later one.
-    label : the phase, and whether the features were removed.
-    """
-
-    step: Step
-    gone: frozenset[int]
-    label: str
-
-
-def moves(path: SelectionPath) -> list[Move]:
-    """Every addition and removal in the order made, so that path.start and the gains add up to path.score."""
-    found: list[Move] = []
-    removed: set[int] = set()
-    for step in reversed(path.steps):
-        features = frozenset(step.features)
-        if step.action == "remove":
-            removed |= features
-            found.append(Move(step, features, f"{step.phase}, removed"))
-        elif step.action == "add":
-            found.append(Move(step, features & removed, _label(step, features & removed)))
-            removed -= features
-    return found[::-1]
-
-
-def _label(step: Step, gone: frozenset[int]) -> str:
-    if not gone:
-        return step.phase
-    return f"{step.phase}, {f'{len(gone):,} ' if len(gone) < len(step.features) else ''}removed later"
-
-
-def pools(path: SelectionPath) -> list[int]:
-    """How many candidates were in the pool before the first step, and after each."""
-    if not path.steps:
-        return [path.n_evaluations]
-    first = path.steps[0]
-    return [first.pool + int(first.phase != "start"), *(step.pool for step in path.steps)]
-
-
-def ranked(path: SelectionPath) -> list[tuple[int, ...]]:
-    """Features (groups together) by rank, the excluded left out: selected first, then by the gain they would bring."""
-    units: dict[int, list[int]] = {}
-    for j, rank in enumerate(path.ranking):
-        units.setdefault(rank, []).append(j)
-    dropped = 0
-    for before, step in zip(pools(path), path.steps, strict=False):
-        dropped = {"drop": dropped + before - step.pool, "recall": 0}.get(step.action, dropped)
-    known = len({path.ranking[j] for j in path.selected}) + pools(path)[-1] + dropped
-    return [tuple(units[rank]) for rank in sorted(units) if rank <= known]
-
-
-# --- pictures --------------------------------------------------------------------------------------------------------
+# --- plots -----------------------------------------------------------------------------------------------------------
 
 
 def plot_path(path: SelectionPath, ax: Axes | None = None) -> Axes:
-    """Score by step, a tint for each phase; additions are full marks, removals hollow ones."""
+    """Plot the score by step; additions are filled markers, removals hollow ones, phases are shaded.
+
+    Parameters
+    ----------
+    path : SelectionPath
+        Path to plot.
+    ax : matplotlib.axes.Axes or None, default=None
+        Axes to draw on; None creates a figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn on.
+    """
     ax = _axes(ax, 4.2)
     moves = [(i, step) for i, step in enumerate(path.steps, start=1) if step.action in ("add", "remove")]
-    ax.plot(*zip(*scored(path), strict=True), color=GREY, lw=1.2, zorder=1)
+    ax.plot(*zip(*scores(path), strict=True), color=GREY, lw=1.2, zorder=1)
     size = 36.0 if len(moves) <= 60 else 14.0
     for kind in dict.fromkeys((step.phase, step.action) for _, step in moves):
         at = [(i, step.score) for i, step in moves if (step.phase, step.action) == kind]
         _marks(ax, at, *kind, size)
     _tint(ax, path)
     _steps(ax, path)
-    _entitle(ax, f"{path.strategy}: {len(path.selected):,} of {path.n_features:,} features")
+    _set_title(ax, f"{path.strategy}: {len(path.selected):,} of {path.n_features:,} features")
     ax.set_ylabel(path.criterion, parse_math=False)
     if moves:
         ax.legend(frameon=False)
@@ -120,9 +58,22 @@ def plot_path(path: SelectionPath, ax: Axes | None = None) -> Axes:
 
 
 def plot_pool(path: SelectionPath, ax: Axes | None = None) -> Axes:
-    """How many candidates are in the pool after each step; drops make it fall, a recall makes it rise."""
+    """Plot the number of candidates in the pool by step.
+
+    Parameters
+    ----------
+    path : SelectionPath
+        Path to plot.
+    ax : matplotlib.axes.Axes or None, default=None
+        Axes to draw on; None creates a figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn on.
+    """
     ax = _axes(ax, 3.2)
-    sizes = pools(path)
+    sizes = path.pools()
     edges = [i - 0.5 for i in range(len(sizes) + 1)]
     ax.stairs(sizes, edges, fill=True, color=COLOURS["forward"], alpha=0.25, lw=0)
     ax.stairs(sizes, edges, color=COLOURS["forward"], lw=1.5)
@@ -130,30 +81,62 @@ def plot_pool(path: SelectionPath, ax: Axes | None = None) -> Axes:
     _steps(ax, path)
     ax.set_ylim(0, max(1, *sizes) * 1.05)
     ax.set_ylabel("candidates in the pool")
-    _entitle(ax, f"{path.strategy}: {path.n_evaluations:,} evaluations")
+    _set_title(ax, f"{path.strategy}: {path.n_evaluations:,} evaluations")
     return ax
 
 
-def plot_gains(path: SelectionPath, ax: Axes | None = None, *, most: int = 50) -> Axes:
-    """What each selected feature (or group) brought when it entered, in order of entry: the first `most` of them."""
-    entered = [(step, step.features) for step in _entries(path)]
-    shown = entered[:most]
+def plot_gains(path: SelectionPath, ax: Axes | None = None, *, limit: int = 50) -> Axes:
+    """Plot the gain on entry of the selected features or groups, in order of entry.
+
+    Included features are omitted: they enter together and have no gains of their own.
+
+    Parameters
+    ----------
+    path : SelectionPath
+        Path to plot.
+    ax : matplotlib.axes.Axes or None, default=None
+        Axes to draw on; None creates a figure.
+    limit : int, default=50
+        Maximum number of features or groups to show.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn on.
+    """
+    entered = [(entry, entry.gain) for entry in entries(path) if entry.gain is not None]
+    shown = entered[:limit]
     new, ax = ax is None, _axes(ax, _height(len(shown)))
-    gains = [step.gain for step, _ in shown]
-    bars = ax.barh(range(len(shown)), gains, color=[COLOURS[step.phase] for step, _ in shown], height=0.72)
-    size = _rows(ax, [_name(path, features) for _, features in shown], new)
+    gains = [gain for _, gain in shown]
+    bars = ax.barh(range(len(shown)), gains, color=[COLOURS[entry.step.phase] for entry, _ in shown], height=0.72)
+    size = _rows(ax, [_name(path, entry.features) for entry, _ in shown], new)
     ax.bar_label(bars, [f"{gain:.3g}" for gain in gains], padding=3, fontsize=size * 0.9, color=INK)
     ax.margins(x=0.14)
     ax.set_xlabel(f"gain in {path.criterion} on entry", parse_math=False)
-    _entitle(ax, _partly("Gains in order of entry", len(shown), len(entered)))
-    _key(ax, dict.fromkeys(step.phase for step, _ in shown))
+    _set_title(ax, _partly("Gains in order of entry", len(shown), len(entered)))
+    _key(ax, dict.fromkeys(entry.step.phase for entry, _ in shown))
     return ax
 
 
-def plot_ranking(path: SelectionPath, ax: Axes | None = None, *, most: int = 50) -> Axes:
-    """What became of the best `most` features (or groups), a row each: in the pool, dropped (blank), or selected."""
+def plot_ranking(path: SelectionPath, ax: Axes | None = None, *, limit: int = 50) -> Axes:
+    """Plot the state of the best features or groups by step, one row each: in the pool, dropped (blank) or selected.
+
+    Parameters
+    ----------
+    path : SelectionPath
+        Path to plot.
+    ax : matplotlib.axes.Axes or None, default=None
+        Axes to draw on; None creates a figure.
+    limit : int, default=50
+        Maximum number of features or groups to show.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn on.
+    """
     every = ranked(path)
-    shown = every[:most]
+    shown = every[:limit]
     new, ax = ax is None, _axes(ax, _height(len(shown)))
     for row, features in enumerate(shown):
         for state, first, last in _states(path, features[0]):
@@ -163,13 +146,13 @@ def plot_ranking(path: SelectionPath, ax: Axes | None = None, *, most: int = 50)
     _rows(ax, [f"{_name(path, features)}  {rank}" for rank, features in enumerate(shown, start=1)], new)
     _steps(ax, path)
     ax.set_xlim(-0.5, max(1, len(path.steps)) + 0.5)
-    _entitle(ax, _partly("Ranking: from the pool to the selection", len(shown), len(every)))
+    _set_title(ax, _partly("Ranking: from the pool to the selection", len(shown), len(every)))
     entered = dict.fromkeys(step.phase for step in path.steps if step.action == "add")
     _key(ax, entered, pool=True)
     return ax
 
 
-# --- parts of pictures -----------------------------------------------------------------------------------------------
+# --- parts of plots --------------------------------------------------------------------------------------------------
 
 
 def _axes(ax: Axes | None, height: float) -> Axes:
@@ -188,7 +171,7 @@ def _height(rows: int) -> float:
 
 def _marks(ax: Axes, at: Sequence[tuple[int, float]], phase: str, action: str, size: float) -> None:
     style: dict[str, Any] = {"marker": SHAPES[phase], "s": size, "zorder": 2, "label": f"{phase}: {action}"}
-    if SHAPES[phase] == "|":  # a stroke has no face
+    if SHAPES[phase] == "|":  # an unfilled marker
         ax.scatter(*zip(*at, strict=True), color=COLOURS[phase], linewidths=2.5, **{**style, "s": 120.0})
         return
     hollow = action == "remove"
@@ -213,7 +196,7 @@ def _steps(ax: Axes, path: SelectionPath) -> None:
 
 
 def _rows(ax: Axes, labels: list[str], new: bool) -> float:
-    """One row a label, the first on top; letters as large as the rows allow. Returns their size in points."""
+    """Label one row per feature, the first on top, in a font that fits; returns its size in points."""
     size = 9.0
     if not new and labels:
         points = ax.get_window_extent().height / ax.figure.dpi * 72
@@ -226,42 +209,35 @@ def _rows(ax: Axes, labels: list[str], new: bool) -> float:
 
 
 def _key(ax: Axes, entered: dict[Any, None], pool: bool = False) -> None:
-    """Which colour is which phase, under the axes, where no bar can be in its way."""
+    """Legend of the phases below the axes, where it covers no bar."""
     from matplotlib.patches import Patch
     from matplotlib.transforms import ScaledTranslation
 
     patches = [Patch(color=COLOURS[phase], label=f"entered in {phase}") for phase in entered]
     patches += [Patch(color=PALE, label="in the pool")] if pool else []
     if len(patches) > 1:
-        below = ax.transAxes + ScaledTranslation(0, -38 / 72, ax.figure.dpi_scale_trans)  # past the label of the axis
+        below = ax.transAxes + ScaledTranslation(0, -38 / 72, ax.figure.dpi_scale_trans)  # below the axis label
         style: dict[str, Any] = {"ncols": 3, "frameon": False, "fontsize": 9, "borderaxespad": 0}
         ax.legend(handles=patches, loc="upper left", bbox_to_anchor=(0, 0), bbox_transform=below, **style)
 
 
-def _entitle(ax: Axes, title: str) -> None:
+def _set_title(ax: Axes, title: str) -> None:
     ax.set_title(title, fontsize=11, loc="left", parse_math=False)
 
 
-def _partly(title: str, shown: int, there: int) -> str:
-    return title if shown == there else f"{title}, the first {shown} of {there:,}"
+def _partly(title: str, shown: int, total: int) -> str:
+    return title if shown == total else f"{title}, the first {shown} of {total:,}"
 
 
-def _name(path: SelectionPath, features: tuple[int, ...], most: int = 36) -> str:
-    """A label that fits: the middle of a long name gives way."""
+def _name(path: SelectionPath, features: tuple[int, ...], limit: int = 36) -> str:
+    """A label that fits: the middle of a long name is omitted."""
     name = " ".join(", ".join(path.names(features)).split())
-    half = (most - 1) // 2
-    return name if len(name) <= most else f"{name[:half].rstrip()}…{name[-half:].lstrip()}"
-
-
-def _entries(path: SelectionPath) -> list[Step]:
-    """The steps that brought the selected features in, in order of entry; those in from the start have no gain."""
-    came = {j: step for step in path.steps if step.action == "add" for j in step.features}
-    steps = [came[j] for j in path.selected if came[j].phase != "start"]
-    return list({step.features: step for step in steps}.values())
+    half = (limit - 1) // 2
+    return name if len(name) <= limit else f"{name[:half].rstrip()}…{name[-half:].lstrip()}"
 
 
 def _states(path: SelectionPath, feature: int) -> list[tuple[str, int, int]]:
-    """What a feature was, from which step to which: "pool", "dropped", or the phase that selected it."""
+    """States of a feature with their first and last steps: "pool", "dropped", or the phase that selected it."""
     state, since, found = "pool", 0, []
     for i, step in enumerate(path.steps, start=1):
         if feature in step.features:

@@ -1,25 +1,29 @@
-"""Readers: a file on disk becomes columns of numbers and of categories, with what was found on the way."""
+"""Readers: files as columns of numbers and categories."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from dropstep.readers.columns import Column
+from dropstep.readers.errors import ReadError
 from dropstep.readers.files import Kind, kind_of, load, shown_name
 from dropstep.readers.text import Layout, read_text
 
-__all__ = ["Column", "Layout", "Source", "read"]
+__all__ = ["Column", "Layout", "ReadError", "Source", "read"]
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A file that was read.
+    """The content of a file.
 
     Attributes
     ----------
-    file : its name, as it was given.
-    columns : one `Column` each, with names that differ.
-    notes : what the reader should know, in sentences.
+    file : str
+        Name of the file, as it was given.
+    columns : tuple of Column
+        Its columns, with distinct names.
+    notes : tuple of str
+        Warnings, one sentence each.
     """
 
     file: str
@@ -28,22 +32,41 @@ class Source:
 
     @property
     def shown(self) -> str:
-        """The name of the file, for people."""
+        """Name of the file in messages."""
         return shown_name(self.file)
 
     @property
     def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
         return tuple(column.name for column in self.columns)
 
     @property
     def n_rows(self) -> int:
+        """Number of rows."""
         return len(self.columns[0].values)
 
 
 def read(file: str, layout: Layout | None = None) -> Source:
-    """Read CSV, TSV, Parquet or Arrow, gzipped or not; "-" is standard input.
+    """Read a CSV, TSV, Parquet or Arrow file, gzipped or not.
 
-    What a file is follows from its bytes, not from its name. Every refusal is one sentence that names the file.
+    The format is detected from the content, not from the name.
+
+    Parameters
+    ----------
+    file : str
+        Name of the file; "-" is standard input.
+    layout : Layout or None, default=None
+        Layout of a text file; None detects it.
+
+    Returns
+    -------
+    Source
+        The columns of the file.
+
+    Raises
+    ------
+    ReadError
+        If the file cannot be read as a table.
     """
     data = load(file)
     shown = shown_name(file)
@@ -54,6 +77,6 @@ def read(file: str, layout: Layout | None = None) -> Source:
         try:
             from dropstep.readers.arrow import read_arrow
         except ImportError:
-            raise ValueError(f"{shown}: to read {kind.value} files, pip install 'dropstep[cli]'") from None
+            raise ReadError(f"{shown}: reading {kind.value} files needs pyarrow: pip install 'dropstep[cli]'") from None
         columns, notes = read_arrow(data, shown, kind), []
     return Source(file, tuple(columns), tuple(notes))

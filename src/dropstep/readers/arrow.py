@@ -1,4 +1,4 @@
-"""Arrow: quick cells of text files, and Parquet and Arrow files. The only file that imports pyarrow."""
+"""Cells of text files by pyarrow, and Parquet and Arrow files; the only reader that imports pyarrow."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from dropstep.readers.columns import Cells, Column, category
+from dropstep.readers.errors import ReadError
 from dropstep.readers.files import Kind
 from dropstep.readers.rows import ragged
 from dropstep.readers.wording import counted, quoted
 
-TEXTS = ("string", "large_string", "string_view")
-MOST_BYTES = 2**31 - 1  # of a block of text
+TEXT_TYPES = ("string", "large_string", "string_view")
+MAX_BLOCK = 2**31 - 1  # bytes of text
 
 
 @dataclass(frozen=True, eq=False)
 class ArrowCells:
-    """Cells of one column, as Arrow holds them."""
+    """Cells of one column, as an Arrow array."""
 
     cells: Any
 
@@ -54,11 +55,11 @@ def _floats(cells: Any) -> NDArray[np.float64]:
 
 
 def split_cells(text: str, separator: str, width: int, header: bool, file: str) -> Sequence[Cells]:
-    """Cells of a text file column by column, all of them text."""
+    """Split a text into cells, column by column; all cells are text."""
     names = [str(j) for j in range(width)]
-    found: list[ValueError] = []
+    found: list[ReadError] = []
 
-    def refuse(row: Any) -> str:
+    def on_invalid(row: Any) -> str:
         if not row.text.strip():
             return "skip"
         found.append(ragged(file, row.number, row.actual_columns, row.expected_columns))
@@ -68,29 +69,31 @@ def split_cells(text: str, separator: str, width: int, header: bool, file: str) 
     try:
         table = pyarrow.csv.read_csv(
             pa.BufferReader(data),
-            # One thread: only then are rows numbered.
-            pyarrow.csv.ReadOptions(use_threads=False, column_names=names, block_size=min(len(data) + 1, MOST_BYTES)),
-            pyarrow.csv.ParseOptions(delimiter=separator, newlines_in_values='"' in text, invalid_row_handler=refuse),
+            # Rows are numbered only with a single thread.
+            pyarrow.csv.ReadOptions(use_threads=False, column_names=names, block_size=min(len(data) + 1, MAX_BLOCK)),
+            pyarrow.csv.ParseOptions(
+                delimiter=separator, newlines_in_values='"' in text, invalid_row_handler=on_invalid
+            ),
             pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False),
         )
     except pa.ArrowInvalid as error:
-        raise (found[0] if found else ValueError(f"{file}: this is no table that can be read ({error})")) from None
+        raise (found[0] if found else ReadError(f"{file}: this is not a table ({error})")) from None
     return [ArrowCells(column) for column in table.slice(int(header)).columns]
 
 
 def read_arrow(data: bytes, file: str, kind: Kind) -> list[Column]:
-    """The columns of a Parquet or Arrow file."""
+    """Read the columns of a Parquet or Arrow file."""
     try:
         table = _table(data, kind)
     except (pa.ArrowException, OSError) as error:
-        raise ValueError(
-            f"{file}: this {kind.value} file is damaged or ends too early ({' '.join(str(error).split())[:120]})"
+        raise ReadError(
+            f"{file}: this {kind.value} file is damaged or truncated ({' '.join(str(error).split())[:120]})"
         ) from None
     names = [str(name) for name in table.column_names]
     if len(set(names)) < len(names):
-        raise ValueError(f"{file}: the column name {quoted(max(names, key=names.count))} occurs more than once")
+        raise ReadError(f"{file}: the column name {quoted(max(names, key=names.count))} occurs more than once")
     if not names or not table.num_rows:
-        raise ValueError(f"{file}: this table has {counted(len(names), 'column')} and {counted(table.num_rows, 'row')}")
+        raise ReadError(f"{file}: this table has {counted(len(names), 'column')} and {counted(table.num_rows, 'row')}")
     return [_column(name, cells) for name, cells in zip(names, table.columns, strict=True)]
 
 
@@ -102,13 +105,13 @@ def _table(data: bytes, kind: Kind) -> Any:
 
 
 def _column(name: str, cells: Any) -> Column:
-    """A column whose type the file itself says."""
+    """A column with the type stored in the file."""
     of, t = ArrowCells(cells), pa.types
     kind = cells.type.value_type if t.is_dictionary(cells.type) else cells.type
     nothing = np.full(len(cells), np.nan)
     if t.is_null(kind):
         return Column(name, "empty", nothing, of)
-    if t.is_boolean(kind) or str(kind) in TEXTS:
+    if t.is_boolean(kind) or str(kind) in TEXT_TYPES:
         texts, codes = of.distinct()
         found = category(name, texts, codes, of)
         return found if found.levels else Column(name, "empty", nothing, of)
@@ -122,7 +125,7 @@ def _column(name: str, cells: Any) -> Column:
 
 
 def write_parquet(file: str, columns: Sequence[Column]) -> None:
-    """Write columns to a Parquet file: numbers as numbers, categories as text, what came from Arrow unchanged."""
+    """Write columns to a Parquet file: numbers as numbers, categories as text, Arrow columns unchanged."""
     arrays = {column.name: _stored(column) for column in columns}
     pyarrow.parquet.write_table(pa.table(arrays), file)
 
@@ -140,7 +143,7 @@ def _stored(column: Column) -> Any:
 
 
 def _exact(column: Column) -> Any:
-    """Numbers of a text file with all their digits: as integers of 64 bits if they fit, as text otherwise."""
+    """Numbers of a text file with all their digits: as 64-bit integers if they fit, as text otherwise."""
     cells = zip(column.cells.original(), column.missing, strict=True)
     texts = [None if absent else str(cell).strip() for cell, absent in cells]
     for kind in (pa.int64(), pa.uint64()):

@@ -1,10 +1,9 @@
-"""Columns: the type of each is guessed from its cells, by looking at every distinct text once."""
+"""Columns of a file, with their types inferred from the distinct cells."""
 
 from __future__ import annotations
 
 import math
 import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,10 +12,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.readers.wording import counted, quoted
-
 ColumnKind = Literal["number", "text", "boolean", "date", "empty", "mixed", "other"]
-MOST_ADVICE = 100  # characters of options in a hint
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?", ".")
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:inf|infinity)", re.ASCII | re.IGNORECASE)
@@ -27,24 +23,24 @@ _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?", re.ASCII)
 
 
 class Cells(Protocol):
-    """The cells of one column as they stand in the file."""
+    """The cells of one column as they are in the file."""
 
     def floats(self) -> NDArray[np.float64] | None:
-        """All cells as numbers, if that is quick to see; None otherwise."""
+        """All cells as numbers, or None if they cannot be converted at once."""
         ...
 
     def distinct(self) -> tuple[list[str | None], NDArray[np.intp]]:
-        """Every distinct text (None for a null), and for each row its position among them."""
+        """The distinct texts (None for a null), and for each row the index of its text."""
         ...
 
     def original(self) -> list[Any]:
-        """The values as they stand in the file."""
+        """The values as they are in the file."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """Cells of a text file, as a list."""
+    """Cells of a text file."""
 
     cells: Sequence[str]
 
@@ -60,19 +56,65 @@ class Texts:
         return list(self.cells)
 
 
+@dataclass(frozen=True)
+class NumberFormat:
+    """Numbers of a text file that need other separators.
+
+    Attributes
+    ----------
+    example : str
+        A cell.
+    decimal, thousands : str or None
+        The separators with which the cells are numbers; None is the current one.
+    ambiguous : bool
+        Whether the comma may be either separator.
+    """
+
+    example: str
+    decimal: str | None = None
+    thousands: str | None = None
+    ambiguous: bool = False
+
+
+@dataclass(frozen=True)
+class MixedCells:
+    """A column of numbers with a few cells that are neither numbers nor missing.
+
+    Attributes
+    ----------
+    example : str
+        A cell that is not a number.
+    n_numbers, n_others : int
+        Number of cells that are numbers, and of the others.
+    missing : tuple of str
+        Texts of the column that mark missing values.
+    """
+
+    example: str
+    n_numbers: int
+    n_others: int
+    missing: tuple[str, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Column:
     """One column of a file.
 
     Attributes
     ----------
-    name : differs from the names of the other columns.
-    kind : "number"; "text" or "boolean" (categories); "date", "other" (not usable); "empty" (all missing);
-        "mixed" (numbers beside text, or numbers that need --decimal or --thousands; `odd` says what).
-    values : numbers with NaN where missing; with `levels`, the position of each value among them, -1 where missing.
-    levels : the distinct values, sorted, of what is no number.
-    cells : the cells as they stand in the file.
-    odd : for a mixed column, what is wrong with it.
+    name : str
+        Name, distinct from those of the other columns.
+    kind : {"number", "text", "boolean", "date", "empty", "mixed", "other"}
+        "text" and "boolean" are categorical; "date" and "other" cannot be features; "empty" has missing values only;
+        "mixed" is meant as numbers but cannot be read as such, see `problem`.
+    values : ndarray
+        Numbers, NaN where missing; with `levels`, the index of the level of each row, -1 where missing.
+    cells : Cells
+        The cells as they are in the file.
+    levels : tuple of str
+        Sorted distinct values of a column that is not numeric.
+    problem : NumberFormat, MixedCells or None
+        Why a mixed column is not numeric.
     """
 
     name: str
@@ -80,10 +122,11 @@ class Column:
     values: NDArray[Any]
     cells: Cells
     levels: tuple[str, ...] = ()
-    odd: str = ""
+    problem: NumberFormat | MixedCells | None = None
 
     @property
     def is_category(self) -> bool:
+        """Whether the column is categorical."""
         return self.kind in ("text", "boolean")
 
     @property
@@ -93,12 +136,12 @@ class Column:
 
     @property
     def infinite(self) -> NDArray[np.bool_]:
-        """Rows whose number is infinite, or too large for a float."""
+        """Rows whose number is infinite, or too large for double precision."""
         return np.zeros(len(self.values), dtype=bool) if self.levels else np.isinf(self.values)
 
     @cached_property
     def loses_digits(self) -> bool:
-        """Whether a whole number of the column differs from its float, as long identifiers do."""
+        """Whether an integer of the column is not representable in double precision."""
         if self.kind != "number" or not (np.abs(self.values) > 2**53 - 1).any():
             return False
         texts = (text.strip() for text in self.cells.distinct()[0] if text is not None)
@@ -106,19 +149,19 @@ class Column:
         return any(int(text) != int(float(text)) for text in wholes)
 
     def at(self, rows: NDArray[np.bool_]) -> Column:
-        """Some rows of the column, with the levels that are left there."""
+        """Some rows of the column, with the levels that occur there."""
         values = self.values[rows]
         if not self.levels:
             return replace(self, values=values)
-        left = np.unique(values[values >= 0])
-        places = np.full(len(self.levels) + 1, -1, dtype=np.intp)
-        places[left] = np.arange(len(left))
-        return replace(self, values=places[values], levels=tuple(self.levels[i] for i in left))
+        present = np.unique(values[values >= 0])
+        codes = np.full(len(self.levels) + 1, -1, dtype=np.intp)
+        codes[present] = np.arange(len(present))
+        return replace(self, values=codes[values], levels=tuple(self.levels[i] for i in present))
 
     def as_category(self) -> Column:
-        """The same column with every distinct value a category."""
+        """The column as categories, one level per distinct value."""
         if self.levels:
-            return replace(self, kind="text", odd="")
+            return replace(self, kind="text", problem=None)
         if self.kind != "number":
             return self
         if self.loses_digits:
@@ -130,7 +173,7 @@ class Column:
         return Column(self.name, "text", codes, self.cells, tuple(map(shown_number, numbers.tolist())))
 
     def _by_text(self) -> Column:
-        """The same column with every distinct text a category."""
+        """The column as categories, one level per distinct text."""
         texts, codes = self.cells.distinct()
         found = category(self.name, [text and text.strip() for text in texts], codes, self.cells)
         values = np.where(self.missing, -1, found.values)
@@ -139,7 +182,17 @@ class Column:
 
 @dataclass(frozen=True)
 class Numerals:
-    """How numbers and missing values are written in a text file."""
+    """Format of numbers and missing values in a text file.
+
+    Attributes
+    ----------
+    decimal : str
+        Decimal separator.
+    thousands : str or None
+        Thousands separator.
+    missing : tuple of str
+        Texts that mark a missing value.
+    """
 
     decimal: str = "."
     thousands: str | None = None
@@ -147,11 +200,11 @@ class Numerals:
 
     @cached_property
     def plain(self) -> bool:
-        """Whether any program would read these numbers alike, so that the quick way is right."""
+        """Whether the format is the usual one, which pyarrow reads."""
         return self.decimal == "." and self.thousands is None and not any(map(_NUMBER.fullmatch, self.missing))
 
     def number(self, text: str) -> float | None:
-        """The number that a text is, if it is one."""
+        """Convert a text to a number; None if it is not one."""
         if self.thousands is not None:
             text = text.replace(self.thousands, "")
         if self.decimal != ".":
@@ -162,7 +215,7 @@ class Numerals:
 
 
 def typed(name: str, cells: Cells, numerals: Numerals) -> Column:
-    """A column of a text file, with its type guessed."""
+    """Make a column of a text file, and infer its type."""
     quick = cells.floats() if numerals.plain else None
     if quick is not None:
         absent = np.isnan(quick)
@@ -183,19 +236,18 @@ def typed(name: str, cells: Cells, numerals: Numerals) -> Column:
         return replace(column, kind="date")
     marks = {text.strip() for text in texts if text is not None and text.strip() in numerals.missing}
     if numerals.decimal != "." and all(map(_NUMBER.fullmatch, present)):
-        written = f"holds numbers written like {quoted(_pointed(present))}"
-        return replace(column, kind="mixed", odd=f"{written}, but --decimal is {numerals.decimal!r}; omit --decimal")
-    odd = _odd(stripped, numbers, np.bincount(codes, minlength=len(texts)), sorted(marks))
-    return replace(column, kind="mixed", odd=odd) if odd else column
+        return replace(column, kind="mixed", problem=NumberFormat(_first_with_point(present), decimal="."))
+    problem = _problem(stripped, numbers, np.bincount(codes, minlength=len(texts)), sorted(marks))
+    return replace(column, kind="mixed", problem=problem) if problem else column
 
 
-def _pointed(texts: Sequence[str]) -> str:
+def _first_with_point(texts: Sequence[str]) -> str:
     """The first text with a decimal point."""
     return next((text for text in texts if "." in text), texts[0])
 
 
 def category(name: str, texts: Sequence[str | None], codes: NDArray[np.intp], cells: Cells) -> Column:
-    """A column of categories: distinct texts (None is a missing value), and for each row the position of its text."""
+    """Make a categorical column from distinct texts (None if missing) and, for each row, the index of its text."""
     levels = sorted({text for text in texts if text is not None})
     place: dict[str | None, int] = {text: i for i, text in enumerate(levels)}
     positions = np.array([place.get(text, -1) for text in texts], dtype=np.intp)
@@ -204,45 +256,30 @@ def category(name: str, texts: Sequence[str | None], codes: NDArray[np.intp], ce
 
 
 def shown_number(value: float) -> str:
-    """A number as short as it can be read back; a whole one without a point."""
+    """The shortest text that reads back as the number; integers without a decimal point."""
     return f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
 
 
-def _odd(
+def _problem(
     texts: Sequence[str | None],
     numbers: Sequence[float | None],
     counts: NDArray[np.intp],
-    absent: Sequence[str],
-) -> str:
-    """What keeps a column from being numbers, if it seems to be meant as numbers; otherwise nothing.
-
-    The advice to use --na names what stands for a missing value already (`absent`), because --na replaces it.
-    """
+    missing: Sequence[str],
+) -> NumberFormat | MixedCells | None:
+    """Why a column that seems to be meant as numbers is not numeric; None if it seems to be text."""
     others = [i for i, text in enumerate(texts) if text is not None and numbers[i] is None]
     written = [texts[i] or "" for i in others]
     if all(_DECIMAL_COMMA.fullmatch(text) or _GROUPED.fullmatch(text) for text in written):
-        return _separated(written)
+        return _number_format(written)
     n_numbers = int(sum(counts[i] for i, number in enumerate(numbers) if number is not None))
     n_others = int(counts[others].sum())
-    if n_numbers <= n_others:
-        return ""
-    marks = " ".join(f"--na {shlex.quote(text)}" for text in (written[0], *absent))
-    return (
-        f"holds {counted(n_numbers, 'number')} and "
-        f"{counted(n_others, 'cell that is not a number', 'cells that are not numbers')} (e.g. {quoted(written[0])}); "
-        f"correct the file, mark it as missing ({marks if len(marks) <= MOST_ADVICE else '--na TEXT'}), "
-        "or use --categorical to read the column as text"
-    )
+    return MixedCells(written[0], n_numbers, n_others, tuple(missing)) if n_numbers > n_others else None
 
 
-def _separated(texts: Sequence[str]) -> str:
-    """Numbers with separators: which options would read them."""
-    example = f"holds numbers written like {quoted(texts[0])}; "
+def _number_format(texts: Sequence[str]) -> NumberFormat:
+    """The separators with which numbers can be read."""
     marks = [match[1] for text in texts if (match := _GROUPED.fullmatch(text))]
     if len(marks) < len(texts) and set(marks) <= {","}:
-        return example + "add --decimal , for a decimal comma"
-    mark = repr(marks[0]) if marks[0].isspace() or marks[0] == "'" else marks[0]
-    thousands = f"add --thousands {mark}" + (" --decimal ," if mark == "." else "")
-    if mark == "," and all(text.count(",") == 1 and "." not in text for text in texts):
-        return f"{example}{thousands} for thousands, or --decimal , for a decimal comma"
-    return f"{example}{thousands}"
+        return NumberFormat(texts[0], decimal=",")
+    ambiguous = marks[0] == "," and all(text.count(",") == 1 and "." not in text for text in texts)
+    return NumberFormat(texts[0], "," if marks[0] == "." else None, marks[0], ambiguous)

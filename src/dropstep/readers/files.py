@@ -1,4 +1,4 @@
-"""Files: their bytes, unpacked, and what kind of table these bytes are."""
+"""The bytes of a file, decompressed, and their format."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import sys
 import zlib
 from pathlib import Path
 
+from dropstep.readers.errors import ReadError
+
 GZIP = b"\x1f\x8b"
 
 
 class Kind(enum.Enum):
-    """What a table is stored as."""
+    """Format of a file."""
 
     TEXT = "text"
     PARQUET = "Parquet"
@@ -20,13 +22,13 @@ class Kind(enum.Enum):
     STREAM = "Arrow stream"
 
 
-# What the first bytes of a file say, and for what cannot be read, the way out.
+# Formats by their first bytes; for formats that are not supported, what to do instead.
 KINDS = {b"PAR1": Kind.PARQUET, b"ARROW1": Kind.ARROW, b"\xff\xff\xff\xff": Kind.STREAM}
-REFUSED = {
-    b"PK\x03\x04": "a zip archive (Excel workbooks are, too); unpack it, or save the sheet as CSV",
-    b"BZh": "compressed with bzip2; unpack it, or compress it with gzip",
-    b"\xfd7zXZ": "compressed with xz; unpack it, or compress it with gzip",
-    b"\x28\xb5\x2f\xfd": "compressed with zstd; unpack it, or compress it with gzip",
+UNSUPPORTED = {
+    b"PK\x03\x04": "a zip archive (or an Excel workbook); extract it, or save the sheet as CSV",
+    b"BZh": "compressed with bzip2; decompress it, or compress it with gzip",
+    b"\xfd7zXZ": "compressed with xz; decompress it, or compress it with gzip",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd; decompress it, or compress it with gzip",
     b"\x89HDF": "an HDF5 file; save the table as CSV or Parquet",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook; save the sheet as CSV",
     b"%PDF": "a PDF document; save the table as CSV",
@@ -34,38 +36,39 @@ REFUSED = {
 
 
 def shown_name(file: str) -> str:
+    """Name of a file in messages."""
     return "standard input" if file == "-" else file
 
 
 def load(file: str) -> bytes:
-    """All bytes of a file, unpacked if it is gzipped; "-" is standard input."""
+    """All bytes of a file, decompressed if it is gzipped; "-" is standard input."""
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except FileNotFoundError:
-        raise ValueError(f"{file}: there is no such file") from None
+        raise ReadError(f"{file}: no such file") from None
     except IsADirectoryError:
-        raise ValueError(f"{file}: this is a directory; give one file of it") from None
+        raise ReadError(f"{file}: this is a directory; give one of its files") from None
     except PermissionError:
-        raise ValueError(f"{file}: there is no permission to read this file") from None
+        raise ReadError(f"{file}: no permission to read this file") from None
     except OSError as error:
-        raise ValueError(f"{file}: this file cannot be read ({error.strerror or error})") from None
+        raise ReadError(f"{file}: this file cannot be read ({error.strerror or error})") from None
     if data.startswith(GZIP):
-        data = _unpacked(data, shown_name(file))
+        data = _decompressed(data, shown_name(file))
     if not data.strip(b"\r\n\t \xef\xbb\xbf"):
-        raise ValueError(f"{shown_name(file)}: this file is empty")
+        raise ReadError(f"{shown_name(file)}: this file is empty")
     return data
 
 
-def _unpacked(data: bytes, file: str) -> bytes:
+def _decompressed(data: bytes, file: str) -> bytes:
     try:
         return gzip.decompress(data)
     except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise ValueError(f"{file}: this gzip file is damaged or ends too early; fetch it once more") from None
+        raise ReadError(f"{file}: this gzip file is damaged or truncated; download it again") from None
 
 
 def kind_of(file: str, data: bytes) -> Kind:
-    """What the bytes are, by their beginning; a kind that cannot be read is refused with the way out."""
-    for magic, sentence in REFUSED.items():
+    """Detect the format from the first bytes; raise if it is not supported."""
+    for magic, sentence in UNSUPPORTED.items():
         if data.startswith(magic):
-            raise ValueError(f"{file}: this is {sentence}")
+            raise ReadError(f"{file}: this is {sentence}")
     return next((kind for magic, kind in KINDS.items() if data.startswith(magic)), Kind.TEXT)

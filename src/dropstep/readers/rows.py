@@ -1,4 +1,4 @@
-"""Rows: a text cut into cells by the csv module, every row with as many cells as the first."""
+"""Rows of a text file by the csv module."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import io
 from collections.abc import Iterator, Sequence
 
 from dropstep.readers.columns import Cells, Texts
+from dropstep.readers.errors import RaggedRowError, ReadError
 from dropstep.readers.wording import counted
 
 
 def split_cells(text: str, separator: str, width: int, header: bool, file: str) -> Sequence[Cells]:
-    """Cells of a text file column by column."""
+    """Split a text into cells, column by column."""
     found = []
     for row in rows(text, separator, file):
         found.append(row)
@@ -21,18 +22,15 @@ def split_cells(text: str, separator: str, width: int, header: bool, file: str) 
 
 
 def rows(text: str, separator: str, file: str) -> Iterator[list[str]]:
-    """Rows that are not blank."""
+    """Rows of a text, blank ones omitted."""
     try:
         for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator):
             if len(row) > 1 or (row and row[0].strip()):
                 yield row
     except csv.Error as error:
-        raise ValueError(f"{file}: this is no table that can be read ({error})") from None
+        raise ReadError(f"{file}: this is not a table ({error})") from None
 
 
-def ragged(file: str, row: int, found: int, width: int) -> ValueError:
+def ragged(file: str, row: int, found: int, width: int) -> RaggedRowError:
     """The error for a row whose number of cells differs from that of the first row."""
-    return ValueError(
-        f"{file}: row {row} has {counted(found, 'cell')}, but the first row has {width}; "
-        "correct the file, or give its separator with --separator"
-    )
+    return RaggedRowError(f"{file}: row {row} has {counted(found, 'cell')}, but the first row has {width}")

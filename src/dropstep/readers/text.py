@@ -1,4 +1,4 @@
-"""Text tables: encoding, separator and header are found out, every row must have as many cells as the first."""
+"""Text tables: encoding, separator and header are detected; every row must have as many cells as the first."""
 
 from __future__ import annotations
 
@@ -12,23 +12,36 @@ from itertools import islice
 
 from dropstep.readers import rows
 from dropstep.readers.columns import Cells, Column, Numerals, typed
+from dropstep.readers.errors import (
+    DecodingError,
+    NulByteError,
+    NumericHeaderError,
+    ReadError,
+    UnknownEncodingError,
+    UnnamedColumnsError,
+)
 from dropstep.readers.wording import counted, quoted
 
 SEPARATORS = "\t;|,"
-SAMPLE = 20  # lines that are looked at to find the separator
+SAMPLE_LINES = 20  # to detect the separator
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How a text file is laid out; None is found out from the file.
+    """Layout of a text file.
 
     Attributes
     ----------
-    header : whether the first line names the columns; otherwise they are c1, c2, ...
-    separator : one character; " " stands for any run of blanks.
-    encoding : as Python names it; None is UTF-8, or UTF-16 with a byte-order mark.
-    skip : how many lines to pass over before the header.
-    numerals : how numbers and missing values are written.
+    header : bool
+        Whether the first line holds the column names; otherwise they are c1, c2, ...
+    separator : str or None
+        One character, where " " matches any run of blanks; None detects it.
+    encoding : str or None
+        Name of the encoding in Python; None is UTF-8, or UTF-16 with a byte-order mark.
+    skip : int
+        Number of lines to skip before the header.
+    numerals : Numerals
+        Format of numbers and of missing values.
     """
 
     header: bool = True
@@ -39,11 +52,11 @@ class Layout:
 
 
 def read_text(data: bytes, file: str, layout: Layout) -> tuple[list[Column], list[str]]:
-    """The columns of a CSV, TSV or similar file, and what the reader should know."""
+    """Read the columns of a CSV, TSV or similar file; returns them with warnings."""
     text = _after(_decoded(data, file, layout.encoding), layout.skip)
-    lines = [line[0] for line in islice(re.finditer(r"[^\r\n]*\S[^\r\n]*", text), SAMPLE)]
+    lines = [line[0] for line in islice(re.finditer(r"[^\r\n]*\S[^\r\n]*", text), SAMPLE_LINES)]
     if not lines:
-        raise ValueError(f"{file}: nothing remains after skipping {counted(layout.skip, 'line')}")
+        raise ReadError(f"{file}: nothing remains after skipping {counted(layout.skip, 'line')}")
     separator = layout.separator or _separator(lines)
     if separator == " ":
         text = "\n".join(" ".join(line.split()) for line in re.split(r"\r\n|\r|\n", text))
@@ -53,7 +66,7 @@ def read_text(data: bytes, file: str, layout: Layout) -> tuple[list[Column], lis
     cells = _cells(text, separator, len(first), layout.header, file)
     columns = [typed(name, column, layout.numerals) for name, column in zip(names, cells, strict=True)]
     if not len(columns[0].values):
-        raise ValueError(f"{file}: there is a header ({counted(len(names), 'column')}) but no row under it")
+        raise ReadError(f"{file}: there is a header ({counted(len(names), 'column')}) but no row below it")
     unnamed = not layout.header or not first[-1].strip()
     if unnamed and len(columns) > 1 and columns[-1].kind == "empty":
         columns.pop()  # every line ends with a separator
@@ -67,19 +80,15 @@ def _decoded(data: bytes, file: str, encoding: str | None) -> str:
     try:
         text = data.decode(encoding).removeprefix("\ufeff")
     except LookupError:
-        raise ValueError(f"--encoding {encoding} is unknown; utf-8, latin-1 and cp1252 are common ones") from None
+        raise UnknownEncodingError(f"{file}: unknown encoding {encoding!r}") from None
     except UnicodeError as error:
         at = error.start if isinstance(error, UnicodeDecodeError) else 0
         line = data.count(b"\n", 0, at) + 1
         shown = "UTF-8" if encoding == "utf-8-sig" else encoding
-        raise ValueError(
-            f"{file}: byte {data[at]:#04x} in line {line} is not {shown}; add --encoding, e.g. --encoding latin-1"
-        ) from None
+        raise DecodingError(f"{file}: byte {data[at]:#04x} in line {line} is not {shown}") from None
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        raise ValueError(
-            f"{file}: there is a NUL byte in line {line}, so it is damaged, no text, or UTF-16 (--encoding utf-16)"
-        )
+        raise NulByteError(f"{file}: there is a NUL byte in line {line}, so the file is damaged, binary, or UTF-16")
     return text
 
 
@@ -89,7 +98,7 @@ def _after(text: str, skip: int) -> str:
 
 
 def _separator(lines: Sequence[str]) -> str:
-    """The character that cuts all lines into the same number of cells; else the one the first line has most of."""
+    """The character that splits all lines into the same number of cells; else the most frequent of the first line."""
     for separator in SEPARATORS:
         widths = _widths(lines, separator)
         if len(widths) == 1 and widths != {1}:
@@ -97,12 +106,12 @@ def _separator(lines: Sequence[str]) -> str:
     widths = {len(line.split()) for line in lines}
     if len(widths) == 1 and widths != {1}:
         return " "
-    most = max(SEPARATORS, key=lines[0].count)
-    return most if most in lines[0] else ","
+    frequent = max(SEPARATORS, key=lines[0].count)
+    return frequent if frequent in lines[0] else ","
 
 
 def _widths(lines: Sequence[str], separator: str) -> set[int]:
-    """How many cells the lines have."""
+    """Numbers of cells of the lines."""
     if not any('"' in line for line in lines):
         return {line.count(separator) + 1 for line in lines}
     try:
@@ -112,30 +121,28 @@ def _widths(lines: Sequence[str], separator: str) -> set[int]:
 
 
 def _named(first: Sequence[str], lines: Sequence[str], separator: str, file: str, notes: list[str]) -> list[str]:
-    """Column names from the header; a doubtful header is refused, with the way out."""
+    """Column names from the header; raises if the header is doubtful."""
     names = [name.strip() for name in first]
     if len(names) > 1 and names.count("") > len(names) / 2:
-        raise ValueError(
-            f"{file}: {names.count('')} of {len(names)} columns have no name in the header; "
-            "if the names stand in the next line, add --skip 1"
-        )
+        raise UnnamedColumnsError(f"{file}: {names.count('')} of {len(names)} columns have no name in the header")
     numbers = Numerals()
     n_numbers = sum(numbers.number(name) is not None for name in names)
-    way_out = "if the file has no header, add --no-header" if n_numbers * 2 > len(names) else "rename one of them"
+    numeric = n_numbers * 2 > len(names)
     names = [name or f"c{j}" for j, name in enumerate(names, start=1)]
     name, times = Counter(names).most_common(1)[0]
     if times > 1:
-        raise ValueError(f"{file}: the header has the column name {quoted(name)} {times} times; {way_out}")
+        duplicate = f"{file}: the column name {quoted(name)} occurs {times} times in the header"
+        raise NumericHeaderError(duplicate) if numeric else ReadError(f"{duplicate}; rename one of them")
     unnamed = [f"c{j}" for j, name in enumerate(first, start=1) if not name.strip()]
     if unnamed and not (unnamed == [f"c{len(first)}"] and len(first) > 1):
-        notes.append(f"columns without a name are called by their position: {', '.join(unnamed[:5])}")
-    if n_numbers * 2 > len(names) and len(lines) > 1:
-        notes.append("the first line was taken for the header although it holds numbers; --no-header makes it a row")
+        notes.append(f"columns without a name are named by position: {', '.join(unnamed[:5])}")
+    if numeric and len(lines) > 1:
+        notes.append("the first line was read as the header although it holds numbers; header=False reads it as data")
     return names
 
 
 def _cells(text: str, separator: str, width: int, header: bool, file: str) -> Sequence[Cells]:
-    """Cells column by column, by pyarrow where it is installed and by the csv module otherwise."""
+    """Split a text into cells, column by column: with pyarrow if installed, otherwise with the csv module."""
     try:
         from dropstep.readers.arrow import split_cells
     except ImportError:

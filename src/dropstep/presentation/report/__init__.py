@@ -1,36 +1,46 @@
-"""The report: one HTML file that says what a search was asked, what it found, and what that cost."""
+"""The report: one self-contained HTML page with the parameters, the result and the cost of a search."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from importlib.resources import files
-from pathlib import Path as File
 from typing import Any
 
+from dropstep.files import atomic_files
+from dropstep.presentation.html import Html, tag
+from dropstep.presentation.notebook import path_html
 from dropstep.presentation.report import sections
-from dropstep.presentation.report.markup import Html, count, tag
-from dropstep.presentation.report.notebook import path_html
+from dropstep.presentation.text import count
 from dropstep.result import SelectionPath
 
 __all__ = ["path_html", "report_html", "save_report"]
 
-# Nothing is fetched and nothing is run, whatever a feature is called.
+# The browser loads and executes nothing, whatever the features are called.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
 def report_html(
     path: SelectionPath, *, title: str | None = None, command: str | None = None, data: Mapping[str, Any] | None = None
 ) -> str:
-    """A path as one HTML page that needs nothing else.
+    """Render a path as a self-contained HTML page.
 
     Parameters
     ----------
-    path : what `select` returned, or `path_` of a fitted `Selector`.
-    title : the heading; by default how many features were selected.
-    command : the shell line that made the path, to be repeated as it stands; by default a call in Python is shown.
-    data : what is known about the table, in the order to show it: words (such as "Rows" or "Target") and a number, a
-        text, a sequence or a mapping for each. "notes" holds sentences that are shown among the warnings.
+    path : SelectionPath
+        Result of `select`, or `path_` of a fitted `Selector`.
+    title : str or None, default=None
+        Heading; None states the number of selected features.
+    command : str or None, default=None
+        Shell command that reproduces the path; None shows a call in Python.
+    data : mapping of str to object or None, default=None
+        Facts about the table, in the order to show them: a name such as "Rows" or "Target", and a number, a text, a
+        sequence or a mapping. The value of "notes" (sentences) is shown among the warnings.
+
+    Returns
+    -------
+    str
+        The page.
     """
     data = {} if data is None else data
     heading = title or f"{len(path.selected):,} of {count(path.n_features, 'feature')} selected"
@@ -38,15 +48,20 @@ def report_html(
 
 
 def save_report(path: SelectionPath, file: str | os.PathLike[str], **context: Any) -> None:
-    """Write the page to a file; a file of that name is replaced only once the page is whole."""
+    """Write the page to a file, atomically.
+
+    Parameters
+    ----------
+    path : SelectionPath
+        Path to report.
+    file : str or path-like
+        File to write; an existing file is replaced once the page is complete.
+    **context : object
+        `title`, `command` and `data` of `report_html`.
+    """
     page = report_html(path, **context)
-    target = File(os.path.realpath(file))
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        part.write_text(page, encoding="utf-8", newline="\n")
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+    with atomic_files() as temporary:
+        temporary(file).write_text(page, encoding="utf-8", newline="\n")
 
 
 def _head(title: str) -> Html:
@@ -68,10 +83,10 @@ def _body(path: SelectionPath, title: str, command: str | None, data: Mapping[st
         "header",
         tag("p", "dropstep report", class_="kicker"),
         tag("h1", title),
-        tag("p", sections.found(path), class_="lead"),
+        tag("p", sections.summary_sentences(path), class_="lead"),
         sections.tiles(path),
     )
-    parts = sections.every(path, command, data)
+    parts = sections.all_sections(path, command, data)
     links = [tag("li", tag("a", part.link, href=f"#{part.key}")) for part in parts]
     return tag(
         "body",

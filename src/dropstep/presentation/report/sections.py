@@ -1,4 +1,4 @@
-"""The sections of the report, each a function of the path and of what is known besides."""
+"""The sections of the report, each a function of the path."""
 
 from __future__ import annotations
 
@@ -9,293 +9,348 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from dropstep.presentation.plots import Move, moves, ranked
-from dropstep.presentation.report import findings, words
-from dropstep.presentation.report.markup import Html, count, join, named, names, number, tag
-from dropstep.presentation.report.picture import legend, picture
-from dropstep.presentation.report.snippet import snippet
+from dropstep.presentation import html, summary
+from dropstep.presentation.html import Html, feature_name, feature_names, join, tag
+from dropstep.presentation.report import descriptions
+from dropstep.presentation.report.snippet import code_of, snippet
+from dropstep.presentation.svg import legend, path_svg
+from dropstep.presentation.text import count, number
 from dropstep.result import SelectionPath, Step
 
 PACKAGES = ("dropstep", "numpy", "scipy", "scikit-learn")
 PAST = {"add": "added", "remove": "removed", "drop": "dropped", "recall": "recalled"}
-MOST_SHOWN = 8  # names in a row of a table
-MOST_NAMES = 500  # names in a list; a longer one would not be read
+THRESHOLDS = {"enter": "gain > {}", "leave": "loss ≤ {}", "drop": "gain ≤ {}"}
+MAX_IN_ROW = 8  # names in a row of a table
+MAX_IN_LIST = 500  # names in a list
 
 
 @dataclass(frozen=True)
 class Section:
-    """A section of the page: the word that links to it, and what it says."""
+    """A section of the page.
+
+    Attributes
+    ----------
+    key : str
+        Id of the heading.
+    link : str
+        Text of the link to the section.
+    html : Html
+        The section itself.
+    """
 
     key: str
     link: str
     html: Html
 
 
-def section(key: str, link: str, heading: str, *parts: object) -> Section:
+def _section(key: str, link: str, heading: str, *parts: object) -> Section:
     return Section(key, link, tag("section", tag("h2", heading, id=key), *parts, aria_labelledby=key))
 
 
-def every(path: SelectionPath, command: str | None, data: Mapping[str, Any]) -> list[Section]:
-    """The sections in order; a path without steps has nothing to draw, to drop or to replace."""
-    made = [drawn, dropped, equivalents] if path.steps else []
-    end = [steps(path)] if path.steps else []
+def all_sections(path: SelectionPath, command: str | None, data: Mapping[str, Any]) -> list[Section]:
+    """The sections in order; those about the data and about steps are omitted if there are none."""
+    facts = [(name, _value(value)) for name, value in data.items() if name != "notes"]
+    about_data = [_section("data", "Data", "Data", _facts(facts))] if facts else []
+    about_steps = [drawing(path), dropped(path), equivalents(path)] if path.steps else []
+    last = [steps(path)] if path.steps else []
     return [
-        asked(path, data),
+        *about_data,
+        parameters(path),
         selected(path),
-        *(part(path) for part in made),
-        spent(path),
+        *about_steps,
+        cost(path),
         notes(path, data),
         reproduce(path, command),
-        *end,
+        *last,
     ]
 
 
-def found(path: SelectionPath) -> Html:
-    """What was found, in two sentences."""
+# --- the top of the page ---------------------------------------------------------------------------------------------
+
+
+def summary_sentences(path: SelectionPath) -> Html:
+    """The result in two sentences."""
     n = len(path.selected)
     if not n:
         return join(
             [
                 f"None of the {count(path.n_features, 'feature')} was selected: {path.stop}. ",
-                f"Without any feature the {path.criterion} is {number(path.start)}.",
+                f"Without any feature, {path.criterion} is {number(path.start)}.",
             ]
         )
-    brought = [entry for entry in findings.entries(path) if entry.gain is not None and entry.gain > 0]
-    best = max(brought, key=lambda entry: entry.gain or 0.0, default=None)
+    gained = [entry for entry in summary.entries(path) if entry.gain is not None and entry.gain > 0]
+    best = max(gained, key=lambda entry: entry.gain or 0.0, default=None)
     first = (
-        f"{path.strategy.replace('_', '-').capitalize()} selected {n:,} of {count(path.n_features, 'feature')}, which "
-        f"{'bring' if n > 1 else 'brings'} the {path.criterion} from {number(path.start)} to {number(path.score)}. "
+        f"{path.strategy.replace('_', '-').capitalize()} selected {n:,} of {count(path.n_features, 'feature')} and "
+        f"changed {path.criterion} from {number(path.start)} to {number(path.score)}. "
     )
     if best is None:
-        return join([first, f"It stopped because {path.stop}."])
-    largest = join(["The largest gain on entry was that of ", names(path.names(best.features), 3)])
+        return join([first, f"The search stopped because {path.stop}."])
+    largest = join(["The largest gain on entry was that of ", feature_names(path.names(best.features), 3)])
     return join([first, largest, f" ({number(best.gain or 0.0)}); the search stopped because {path.stop}."])
 
 
 def tiles(path: SelectionPath) -> Html:
-    """The four numbers to remember."""
-    cost = findings.cost(path)
-    saved = f"{cost.share:.0%} saved by dropping" if cost.saved else "gains computed"
+    """The four key figures."""
+    spent = summary.cost(path)
+    saved = f"{spent.share:.0%} saved by dropping" if spent.saved else "gains computed"
     facts = [
         ("Selected", f"{len(path.selected):,}", f"of {count(path.n_features, 'feature')}"),
         (f"Score ({path.criterion})", number(path.score), f"from {number(path.start)}"),
-        ("Steps", f"{len(path.steps):,}", _phases(path)),
-        ("Evaluations", f"{cost.made:,}", saved),
+        ("Steps", f"{len(path.steps):,}", ", ".join(dict.fromkeys(step.phase for step in path.steps)) or "none"),
+        ("Evaluations", f"{spent.computed:,}", saved),
     ]
     cells = [tag("div", tag("dt", a), tag("dd", tag("b", b), " ", tag("span", c))) for a, b, c in facts]
     return tag("dl", *cells, class_="tiles")
 
 
-def _phases(path: SelectionPath) -> str:
-    phases = list(dict.fromkeys(step.phase for step in path.steps))
-    return ", ".join(phases) if phases else "no feature may enter"
+# --- parameters ------------------------------------------------------------------------------------------------------
 
 
-def asked(path: SelectionPath, data: Mapping[str, Any]) -> Section:
+def parameters(path: SelectionPath) -> Section:
+    """The parameters of the search, with defaults resolved."""
+    direction = "larger is better" if path.greater_is_better else "smaller is better"
     facts: list[tuple[str, object]] = [
-        ("Strategy", _meant(path.strategy, words.STRATEGIES)),
-        ("Model", _meant(path.model, words.MODELS)),
-        ("Criterion", _meant(path.criterion, words.CRITERIA)),
-        ("Computed", _meant(path.solver, words.SOLVERS)),
+        ("strategy", _described(path.strategy, path.params.get("strategy"), descriptions.STRATEGIES)),
+        ("model", _described(path.model, path.params.get("model"), descriptions.MODELS)),
+        (
+            "criterion",
+            join([_described(path.criterion, path.params.get("criterion"), descriptions.CRITERIA), f"; {direction}"]),
+        ),
+        ("solver", _described(path.solver, None, descriptions.SOLVERS)),
+        *((name, _rule(name, rule)) for name, rule in path.rules.items()),
     ]
-    known = getattr(path, "asked", None) or {}
-    rules = {key: value for key, value in known.items() if key not in ("strategy", "model", "criterion", "solver")}
-    facts += [(key, _value(value)) for key, value in rules.items()]
-    facts += [(key, _value(value)) for key, value in data.items() if key != "notes"]
-    return section("asked", "Asked", "What was asked", _facts(facts))
+    known = {"strategy", "model", "criterion", "solver", *path.rules}
+    facts += [(name, _value(value)) for name, value in path.params.items() if name not in known]
+    return _section("parameters", "Parameters", "Parameters", _facts(facts))
 
 
-def _meant(word: str, meanings: Mapping[str, str]) -> Html:
-    meaning = meanings.get(word)
-    return join([tag("b", word), f": {meaning}" if meaning else ""])
+def _described(name: str, passed: Any, known: Mapping[str, str]) -> Html:
+    """A name, or the object that was passed in its place with its parameters, and a description where one is known."""
+    shown = name if passed is None or isinstance(passed, str) else code_of(passed)
+    return join([tag("b", shown), f": {known[name]}" if name in known else ""])
+
+
+def _rule(name: str, rule: Any) -> str:
+    return THRESHOLDS[name].format(number(rule)) if isinstance(rule, int | float) else code_of(rule)
+
+
+def _value(value: Any) -> Html:
+    """A number, a text, a mapping or a sequence; other objects as Python code."""
+    if hasattr(value, "tolist"):  # of NumPy or pandas
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return join((join([feature_name(str(key)), ": ", _value(item)]) for key, item in value.items()), "; ")
+    if isinstance(value, set | frozenset):
+        value = sorted(value, key=str)
+    if isinstance(value, list | tuple):
+        return feature_names((" + ".join(map(str, v)) if isinstance(v, list | tuple) else str(v) for v in value), 24)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return join([value if isinstance(value, str) else code_of(value)])
+    return join([f"{value:,}" if isinstance(value, int) else number(value, 6)])
 
 
 def _facts(facts: Sequence[tuple[str, object]], kind: str = "facts") -> Html:
     return tag("dl", *(tag("div", tag("dt", key), tag("dd", value)) for key, value in facts), class_=kind)
 
 
-def _value(value: Any) -> Html:
-    """A fact: a number, a text, a mapping (word by word) or a sequence (one after the other)."""
-    if hasattr(value, "tolist"):  # of NumPy or pandas
-        value = value.tolist()
-    if isinstance(value, Mapping):
-        return join((join([named(str(key)), ": ", _value(item)]) for key, item in value.items()), "; ")
-    if isinstance(value, set | frozenset):
-        value = sorted(value, key=str)
-    if isinstance(value, list | tuple):
-        return names(map(str, value), 24)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return join([value])
-    return join([f"{value:,}" if isinstance(value, int) else number(value, 6)])
+# --- selected features and steps -------------------------------------------------------------------------------------
 
 
 def selected(path: SelectionPath) -> Section:
-    """Every addition and removal in the order made, with a bar for each gain, and what would enter next."""
-    made = moves(path)
+    """All additions and removals in the order made, with a bar per gain, and the next candidates."""
+    made = summary.moves(path)
     largest = max((move.step.gain for move in made if math.isfinite(move.step.gain)), default=0.0)
     rows = [_move(path, order, move, largest) for order, move in enumerate(made, start=1)]
     head = [("#", "num"), ("Feature", None), ("Gain", "num"), (path.criterion, "num")]
     caption = (
-        f"Additions and removals in the order made, with the gain (the bar) and the {path.criterion} after each; from "
-        f"{number(path.start, 6)}, the gains add up to the score. A feature struck through was removed."
+        f"Additions and removals in the order made, with the gain (bar) and {path.criterion} after each. From "
+        f"{number(path.start, 6)}, the gains add up to the score. Removed features are struck through."
     )
     parts: list[object] = [] if path.selected else [tag("p", f"None: {path.stop}.")]
-    if path.selected and any(move.gone or len(move.step.features) > MOST_SHOWN for move in made):
-        parts.append(tag("p", "Selected: ", names(path.selected_names, MOST_NAMES), "."))
+    if path.selected and any(move.removed or len(move.step.features) > MAX_IN_ROW for move in made):
+        parts.append(tag("p", "Selected: ", feature_names(path.selected_names, MAX_IN_LIST), "."))
     parts += [_table(caption, head, rows, "entries")] if rows else []
-    following = findings.next_in_line(path)
-    if following:
-        line = "Next in line, by the gain they would bring now: "
-        parts.append(tag("p", line, names(path.names(following), len(following)), "."))
-    return section("selected", "Selected", "Selected features", *parts)
+    if following := summary.runners_up(path):
+        names = feature_names(path.names(following), len(following))
+        parts.append(tag("p", "Next candidates, by the gain they would bring now: ", names, "."))
+    return _section("selected", "Selected", "Selected features", *parts)
 
 
-def _move(path: SelectionPath, order: int, move: Move, largest: float) -> Html:
+def _move(path: SelectionPath, order: int, move: summary.Move, largest: float) -> Html:
     step = move.step
     bar: Html | str = ""
     if step.gain > 0 and largest > 0:
-        gone = " gone" if len(move.gone) == len(step.features) else ""
+        gone = " gone" if len(move.removed) == len(step.features) else ""
         bar = tag("span", class_=f"bar {step.phase}{gone}", style=f"width:{min(1.0, step.gain / largest):.2%}")
-    who = names(path.names(step.features), MOST_SHOWN, path.names(tuple(move.gone)))
+    names = feature_names(path.names(step.features), MAX_IN_ROW, path.names(tuple(move.removed)))
     return tag(
         "tr",
         tag("td", f"{order:,}", class_="num"),
-        tag("th", tag("span", who, " ", tag("span", move.label, class_="quiet"), class_="who"), bar, scope="row"),
+        tag("th", tag("span", names, " ", tag("span", move.label, class_="quiet"), class_="who"), bar, scope="row"),
         tag("td", number(step.gain), class_="num"),
         tag("td", number(step.score, 6), class_="num"),
     )
 
 
 def _table(caption: str, head: Sequence[tuple[str, str | None]], rows: Sequence[Html], kind: str) -> Html:
-    heads = [tag("th", word, scope="col", class_=side) for word, side in head]
-    parts = (tag("caption", caption), tag("thead", tag("tr", *heads)), tag("tbody", *rows))
-    return tag("table", *parts, class_=kind)
+    return html.table([tag("th", name, scope="col", class_=side) for name, side in head], rows, caption, class_=kind)
 
 
-def drawn(path: SelectionPath) -> Section:
-    """The path as a picture: one for wide pages, one for narrow ones."""
+def drawing(path: SelectionPath) -> Section:
+    """Score and pool by step: one drawing for wide pages, one for narrow ones."""
     caption = tag(
         "figcaption",
-        "The score after every addition and removal, and the number of candidates in the pool. The numbers are in ",
-        tag("a", "the table of every step", href="#steps"),
+        "Score after each addition and removal, and number of candidates in the pool. The numbers are in ",
+        tag("a", "the table of all steps", href="#steps"),
         ".",
     )
-    pictures = [picture(path, 720, "wide"), picture(path, 350, "narrow")]
-    return section("path", "SelectionPath", "The path", tag("figure", legend(path), *pictures, caption))
+    drawings = [path_svg(path, 720, "wide"), path_svg(path, 350, "narrow")]
+    return _section("path", "Path", "Path", tag("figure", legend(path), *drawings, caption))
+
+
+def steps(path: SelectionPath) -> Section:
+    """The table of all steps, folded."""
+    head = [("Step", "num"), ("Action", None), ("Gain", "num"), (path.criterion, "num"), ("Pool", "num")]
+    caption = "Phase, action, features and gain of each step, with the score and the pool size after it."
+    rows = [_step(path, i, step) for i, step in enumerate(path.steps, start=1)]
+    listed = tag("details", tag("summary", f"All {count(len(rows), 'step')}"), _table(caption, head, rows, "steps"))
+    return _section("steps", "All steps", "All steps", listed)
+
+
+def _step(path: SelectionPath, i: int, step: Step) -> Html:
+    number_of = f" {len(step.features):,}" if len(step.features) > 1 else ""
+    action = join([tag("span", f"{step.phase}: {PAST[step.action]}{number_of}", class_="quiet"), " "])
+    moved = step.action in ("add", "remove")
+    return tag(
+        "tr",
+        tag("td", f"{i:,}", class_="num"),
+        tag("th", action, feature_names(path.names(step.features), 5), scope="row"),
+        tag("td", number(step.gain) if moved else "", class_="num"),
+        tag("td", number(step.score, 6), class_="num"),
+        tag("td", f"{step.pool:,}", class_="num"),
+        class_=None if moved else "pooled",
+    )
+
+
+# --- dropping and equivalents ----------------------------------------------------------------------------------------
 
 
 def dropped(path: SelectionPath) -> Section:
-    """What was dropped and what came back."""
-    found = findings.turns(path)
-    sentences = join(_turns(path, found), " ") or "No candidate was dropped, and no feature was removed."
+    """Features that were dropped, recalled or removed, and which of them entered later."""
+    found = summary.reversals(path)
+    sentences = join(_reversals(path, found), " ") or "No candidate was dropped, and no feature was removed."
     parts = [tag("p", sentences)]
-    if len(found.dropped) > 8:
-        listed = tag("p", names(path.names(found.dropped), MOST_NAMES), class_="many")
+    if len(found.dropped) > MAX_IN_ROW:
+        listed = tag("p", feature_names(path.names(found.dropped), MAX_IN_LIST), class_="many")
         parts.append(tag("details", tag("summary", f"The {count(len(found.dropped), 'dropped feature')}"), listed))
-    return section("dropped", "Dropped", "Dropped, recalled and removed features", *parts)
+    return _section("dropped", "Dropped", "Dropped, recalled and removed features", *parts)
 
 
-def _turns(path: SelectionPath, found: findings.Turns) -> Iterator[Html]:
+def _reversals(path: SelectionPath, found: summary.Reversals) -> Iterator[Html]:
     if found.dropped:
-        few = names(path.names(found.dropped)) if len(found.dropped) <= 8 else ""
-        listed = join([": ", few]) if few else ""
-        were = "was" if len(found.dropped) == 1 else "were"
-        lead = f"{count(len(found.dropped), 'feature')} {were} dropped from the pool in a forward phase"
-        yield join([lead, listed, "."])
+        few = len(found.dropped) <= MAX_IN_ROW
+        listed = join([": ", feature_names(path.names(found.dropped))]) if few else ""
+        yield join([f"{_were(found.dropped)} dropped from the pool in a forward phase", listed, "."])
     if found.recalled:
-        whole = len(found.recalled) == len(found.dropped) > 1
-        every = "All of them" if whole else count(len(found.recalled), "feature")
-        were = "was" if len(found.recalled) == 1 else "were"
-        yield join([f"{every} {were} recalled; ", _recalled(path, found)])
+        everything = len(found.recalled) == len(found.dropped) > 1
+        yield join(["All of them were" if everything else _were(found.recalled), " recalled; ", _entered(path, found)])
     elif found.dropped:
         yield join(["None of them was recalled."])
     if found.removed:
-        were = "was" if len(found.removed) == 1 else "were"
-        removed = names(path.names(found.removed))
-        yield join([f"{count(len(found.removed), 'feature')} {were} removed from the selection: ", removed, "."])
+        removed = feature_names(path.names(found.removed))
+        yield join([f"{_were(found.removed)} removed from the selection: ", removed, "."])
     if found.returned:
-        yield join(["Of those, ", names(path.names(found.returned)), " entered again."])
+        yield join(["Of those, ", feature_names(path.names(found.returned)), " entered again."])
 
 
-def _recalled(path: SelectionPath, found: findings.Turns) -> Html:
+def _were(features: Sequence[int]) -> str:
+    return f"{count(len(features), 'feature')} {'was' if len(features) == 1 else 'were'}"
+
+
+def _entered(path: SelectionPath, found: summary.Reversals) -> Html:
     n = len(found.entered)
     if not n:
         return join(["none of them entered."])
-    return join([f"{n:,} entered after that: ", names(path.names(found.entered), 12), "."])
+    return join([f"{n:,} entered after that: ", feature_names(path.names(found.entered), 12), "."])
 
 
 def equivalents(path: SelectionPath) -> Section:
-    """Near-equivalents of each selected feature: candidates that could take its place."""
-    known, heading = findings.equivalents(path) or {}, "Near-equivalents"
-    entries = findings.entries(path)
-    told = [entry.features for entry in entries if entry.features[0] in known]
-    if not told:
-        chosen = "They were not computed for this path." if any(entry.gain is not None for entry in entries) else ""
-        why = chosen or ("Every feature was in from the start." if entries else "Nothing is selected.")
-        return section("equivalents", heading, heading, tag("p", why))
-    rows = [_equivalent(path, features, known[features[0]]) for features in told if known[features[0]]]
+    """Candidates that could replace each selected feature."""
+    heading, known = "Near-equivalents", path.equivalents
+    if known is None:
+        return _section("equivalents", heading, heading, tag("p", "Not computed; pass equivalents=True to select."))
+    examined = [entry.features for entry in summary.entries(path) if entry.features[0] in known]
+    if not examined:
+        why = "All selected features were included from the start." if path.selected else "No feature is selected."
+        return _section("equivalents", heading, heading, tag("p", why))
+    rows = [_equivalent(path, features, known[features[0]]) for features in examined if known[features[0]]]
     parts: list[object] = []
     if rows:
         caption = (
-            "Candidates that would do nearly as well in the place of a selected feature, all others kept. A feature is "
-            "worth what the score would lose without it."
+            "Candidates that could replace a selected feature at a small loss, all others kept. The loss of a feature "
+            "is that of removing it without replacement."
         )
         head: list[tuple[str, str | None]] = [("Feature", None), ("Could be replaced by", None)]
         parts.append(_table(caption, head, rows, "pairs"))
-    if len(told) > len(rows):
-        parts.append(tag("p", _alone(len(told), len(told) - len(rows))))
-    return section("equivalents", heading, heading, *parts)
+    if len(examined) > len(rows):
+        parts.append(tag("p", _without_equivalent(len(examined), len(examined) - len(rows))))
+    return _section("equivalents", heading, heading, *parts)
 
 
-def _alone(told: int, alone: int) -> str:
-    """How many features that were looked at have no near-equivalent."""
-    if alone < told:
-        return f"Of {told:,} looked at, the other {count(alone, 'feature has', 'features have')} none."
-    who = "The feature has no" if told == 1 else f"None of the {told:,} features looked at has a"
-    return f"{who} near-equivalent: whatever took its place would lose far more."
+def _without_equivalent(examined: int, without: int) -> str:
+    if without < examined:
+        return f"Of {examined:,} features examined, the other {without:,} {'has' if without == 1 else 'have'} none."
+    subject = "The feature has no" if examined == 1 else f"None of the {examined:,} features examined has a"
+    return f"{subject} near-equivalent: every replacement would lose far more."
 
 
-def _equivalent(path: SelectionPath, features: tuple[int, ...], near: Sequence[tuple[int, float]]) -> Html:
-    loss = findings.losses(path).get(features[0])
-    own = tag("span", f"worth {number(loss)} now", class_="quiet") if loss is not None else ""
-    units = {unit[0]: unit for unit in ranked(path)}
+def _equivalent(path: SelectionPath, features: summary.Unit, near: Sequence[tuple[int, float]]) -> Html:
+    loss = (path.losses or {}).get(features[0])
+    own = tag("span", f"loss without it: {number(loss)}", class_="quiet") if loss is not None else ""
+    unit_of = {unit[0]: unit for unit in summary.units(path)}
     items = [
-        tag("li", names(path.names(units.get(j, (j,)))), " ", tag("span", _exchange(cost, loss), class_="quiet"))
-        for j, cost in near
+        tag("li", feature_names(path.names(unit_of[j])), " ", tag("span", _exchange(change, loss), class_="quiet"))
+        for j, change in near
     ]
-    return tag("tr", tag("th", names(path.names(features)), " ", own, scope="row"), tag("td", tag("ul", *items)))
+    return tag(
+        "tr", tag("th", feature_names(path.names(features)), " ", own, scope="row"), tag("td", tag("ul", *items))
+    )
 
 
-def _exchange(cost: float, worth: float | None) -> str:
-    """What an exchange would do to the score."""
-    if cost <= 0:
-        return f"would gain {number(-cost)}" if cost else "exactly as good"
-    return f"keeps {1 - cost / worth:.0%} (loses {number(cost)})" if worth else f"loses {number(cost)}"
+def _exchange(change: float, loss: float | None) -> str:
+    """Effect of an exchange on the score, relative to removal without replacement."""
+    if change <= 0:
+        return f"would gain {number(-change)}" if change else "exactly as good"
+    return f"keeps {1 - change / loss:.0%} (loses {number(change)})" if loss else f"loses {number(change)}"
 
 
-def spent(path: SelectionPath) -> Section:
-    cost = findings.cost(path)
-    sentence = f"The search computed {count(cost.made, 'gain')}."
-    if not cost.saved:
-        return section("cost", "Cost", "The cost", tag("p", f"{sentence} No candidate was skipped by dropping."))
-    whole = f"Scanning every candidate at every addition would have taken {cost.whole:,}"
-    bar = tag("div", tag("span", style=f"width:{1 - cost.share:.2%}"), class_="whole", aria_hidden="true")
-    key = tag("p", f"{cost.made:,} computed, {cost.saved:,} saved", class_="quiet")
-    return section(
-        "cost", "Cost", "The cost", tag("p", f"{sentence} {whole}: dropping saved {cost.share:.0%}."), bar, key
+# --- cost, notes and code --------------------------------------------------------------------------------------------
+
+
+def cost(path: SelectionPath) -> Section:
+    """Number of evaluations, and how many dropping saved."""
+    spent, heading = summary.cost(path), "Computational cost"
+    sentence = f"The search computed {count(spent.computed, 'gain')}."
+    if not spent.saved:
+        return _section("cost", "Cost", heading, tag("p", f"{sentence} Dropping saved none."))
+    total = f"Without dropping, the same additions would have required {spent.total:,}"
+    bar = tag("div", tag("span", style=f"width:{1 - spent.share:.2%}"), class_="whole", aria_hidden="true")
+    key = tag("p", f"{spent.computed:,} computed, {spent.saved:,} saved", class_="quiet")
+    return _section(
+        "cost", "Cost", heading, tag("p", f"{sentence} {total}; dropping saved {spent.share:.0%}."), bar, key
     )
 
 
 def notes(path: SelectionPath, data: Mapping[str, Any]) -> Section:
-    """Warnings of the search and of whoever read the table, then what holds for every selection."""
+    """Warnings about the search and the table, then a caution that applies to every selection."""
     items = [*path.notes, *_sentences(data.get("notes"))]
     listed = tag("ul", *(tag("li", item) for item in items), class_="notes") if items else tag("p", "No warnings.")
     always = (
-        "The score and the gains are computed on the data used for selection and are optimistically biased; validate "
-        "the selection on held-out data. A feature that is not selected may still matter: another feature may carry "
-        "the same information."
+        "Scores and gains are computed on the training data and are optimistically biased; validate on held-out data. "
+        "A feature that is not selected may still be relevant: another feature may carry the same information."
     )
-    return section("notes", "Notes", "Warnings and notes", listed, tag("p", always))
+    return _section("notes", "Notes", "Warnings and notes", listed, tag("p", always))
 
 
 def _sentences(notes: object) -> list[str]:
@@ -305,15 +360,14 @@ def _sentences(notes: object) -> list[str]:
 
 
 def reproduce(path: SelectionPath, command: str | None) -> Section:
-    lead, code = ("Run", command) if command else (_given(path), snippet(path))
-    parts: list[object] = [tag("p", f"{lead}:"), tag("pre", tag("code", code), tabindex="0")]
-    if command is None and path.params is None:
-        parts.append(tag("p", "Parameters other than these were not recorded; add those that were passed."))
+    """The command or the Python code that repeats the search, and the versions used."""
+    lead, code = ("Run", command) if command else (_variables(path), snippet(path))
+    parts = [tag("p", f"{lead}:"), tag("pre", tag("code", code), tabindex="0")]
     versions = [("Python", platform.python_version()), *((name, _version(name)) for name in PACKAGES)]
-    return section("reproduce", "Reproduce", "How to reproduce it", *parts, _facts(versions, "facts versions"))
+    return _section("reproduce", "Reproduce", "How to reproduce it", *parts, _facts(versions, "facts versions"))
 
 
-def _given(path: SelectionPath) -> str:
+def _variables(path: SelectionPath) -> str:
     """The variables that the snippet expects."""
     if path.from_moments:
         return "In Python, with the same X and y (and sample_weight in Moments.of, if rows were weighted)"
@@ -323,28 +377,5 @@ def _given(path: SelectionPath) -> str:
 def _version(package: str) -> str:
     try:
         return version(package)
-    except PackageNotFoundError:  # run from a folder, not installed
+    except PackageNotFoundError:  # run from a source tree
         return "unknown"
-
-
-def steps(path: SelectionPath) -> Section:
-    head = [("Step", "num"), ("What happened", None), ("Gain", "num"), (path.criterion, "num"), ("Pool", "num")]
-    caption = "Every step: what happened in which phase, its gain, the score and the pool after it."
-    rows = [_step(path, i, step) for i, step in enumerate(path.steps, start=1)]
-    listed = tag("details", tag("summary", f"All {count(len(rows), 'step')}"), _table(caption, head, rows, "steps"))
-    return section("steps", "Every step", "Every step", listed)
-
-
-def _step(path: SelectionPath, i: int, step: Step) -> Html:
-    number_of = f" {len(step.features):,}" if len(step.features) > 1 else ""
-    who = join([tag("span", f"{step.phase}: {PAST[step.action]}{number_of}", class_="quiet"), " "])
-    moved = step.action in ("add", "remove")
-    return tag(
-        "tr",
-        tag("td", f"{i:,}", class_="num"),
-        tag("th", who, names(path.names(step.features), 5), scope="row"),
-        tag("td", number(step.gain) if moved else "", class_="num"),
-        tag("td", number(step.score, 6), class_="num"),
-        tag("td", f"{step.pool:,}", class_="num"),
-        class_=None if moved else "pooled",
-    )

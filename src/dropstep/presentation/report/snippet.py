@@ -1,4 +1,4 @@
-"""Python code that repeats the call behind a path: the imports, then `select` with every parameter as a literal."""
+"""Python code that reproduces a path: the imports, then a call of `select` with its parameters as literals."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 
 from dropstep.result import SelectionPath, StopReason
 
-WIDTH = 88  # a longer call gets one line per parameter
+MAX_WIDTH = 88  # a longer call is split into one line per parameter
 
-Import = tuple[str, str]  # a module, and the name taken from it ("" for the module itself)
-Literal = tuple[str, frozenset[Import]]  # the code, and what it imports
+Import = tuple[str, str]  # a module, and the name imported from it ("" for the module itself)
+Literal = tuple[str, frozenset[Import]]  # the code, and the imports it needs
 NOTHING: frozenset[Import] = frozenset()
 
 
@@ -23,7 +23,18 @@ class NoLiteralError(ValueError):
 
 
 def snippet(path: SelectionPath) -> str:
-    """Code that computes the path, given X and y, and sample_weight if the rows were weighted."""
+    """Write the code that computes a path from X and y, and sample_weight if the rows were weighted.
+
+    Parameters
+    ----------
+    path : SelectionPath
+        Path to reproduce.
+
+    Returns
+    -------
+    str
+        Python code; parameters without a literal are assigned ``...`` with a comment.
+    """
     imports: set[Import] = {("dropstep", "select")}
     before: list[str] = []
     arguments = ["X", "y"]
@@ -48,37 +59,41 @@ def snippet(path: SelectionPath) -> str:
 
 
 def _parameters(path: SelectionPath) -> dict[str, Any]:
-    """Every parameter that was not left at its default, with the model and the solver that were used."""
-    recorded = path.params
-    given = {"strategy": path.strategy, "criterion": path.criterion} if recorded is None else dict(recorded)
-    first = {"strategy": given.pop("strategy")} if "strategy" in given else {}
-    used = {} if path.from_moments else {"model": path.model}
-    given = {name: value for name, value in given.items() if name not in ("model", "solver")}
-    parameters = {**first, **used, **given}
-    if not path.from_moments:
-        parameters["solver"] = path.solver
-    if path.equivalents:
-        parameters["equivalents"] = True
-    return parameters
+    """The parameters that were passed, with the model and the solver that were used."""
+    passed = {name: value for name, value in path.params.items() if name not in ("model", "solver")}
+    first = {"strategy": passed.pop("strategy")} if "strategy" in passed else {}
+    if path.from_moments:
+        parameters = {**first, **passed}
+    else:
+        parameters = {**first, "model": path.model, **passed, "solver": path.solver}
+    return parameters if path.equivalents is None else {**parameters, "equivalents": True}
 
 
 def _call(arguments: list[str]) -> str:
     line = f"path = select({', '.join(arguments)})"
-    if len(line) <= WIDTH:
+    if len(line) <= MAX_WIDTH:
         return line
     return "\n".join(["path = select(", *(f"    {argument}," for argument in arguments), ")"])
 
 
 def _import_lines(imports: set[Import]) -> list[str]:
-    """`import math` first, then one line per module with the names taken from it."""
-    taken: dict[str, list[str]] = {}
+    """Modules first, then one line per module with the names imported from it."""
+    names_of: dict[str, list[str]] = {}
     for module, name in sorted(imports):
-        taken.setdefault(module, []).append(name)
-    plain = [f"import {module}" for module, names in taken.items() if names == [""]]
-    return plain + [f"from {module} import {', '.join(names)}" for module, names in taken.items() if names != [""]]
+        names_of.setdefault(module, []).append(name)
+    modules = [f"import {module}" for module, names in names_of.items() if names == [""]]
+    return modules + [f"from {module} import {', '.join(names)}" for module, names in names_of.items() if names != [""]]
 
 
 # --- literals --------------------------------------------------------------------------------------------------------
+
+
+def code_of(value: Any) -> str:
+    """A value as Python code, or the name of its type if it has no literal."""
+    try:
+        return literal(value)[0]
+    except NoLiteralError:
+        return type(value).__name__
 
 
 def literal(value: Any) -> Literal:
@@ -125,7 +140,7 @@ def _joined(values: Iterable[Any], start: str, end: str) -> Literal:
 
 
 def _sorted(values: Set[Any]) -> list[Any]:
-    """The elements of a set in an order that does not differ from run to run."""
+    """The elements of a set in a reproducible order."""
     try:
         return sorted(values)
     except TypeError:  # text and numbers
@@ -148,6 +163,6 @@ def _object(value: Any) -> Literal:
 
 
 def _origin(kind: type) -> Import:
-    """Where a class is imported from: the package itself where that exports it."""
+    """Where to import a class from: the package itself if it exports the class."""
     public = getattr(import_module("dropstep"), kind.__name__, None)
     return ("dropstep" if public is kind else kind.__module__), kind.__name__

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from commands import run
-from dropstep.cli.output import whole_files
+from dropstep.cli.output import output_files
 
 
 @pytest.mark.parametrize(("option", "file"), [("--output", "few.csv"), ("--report", "wine.html")])
@@ -30,42 +30,30 @@ def test_an_existing_file_is_kept_unless_overwrite_is_given(wine, capsys, monkey
 def test_the_file_that_is_read_is_never_replaced(wine, capsys):
     code, _, err = run(capsys, "select wine.csv --target class --output wine.csv --overwrite")
     assert code == 2
-    assert "this is the file that is read" in err
+    assert "this is the input file" in err
 
 
 def test_a_missing_input_is_named_although_the_output_exists(folder, capsys):
     Path("few.csv").write_text("precious")
     err = run(capsys, "select none.csv --target y --output few.csv --overwrite")[2]
-    assert err == "dropstep: none.csv: there is no such file\n"
+    assert err == "dropstep: none.csv: no such file\n"
 
 
 def test_a_file_that_appears_during_the_search_is_kept(wine, capsys, monkeypatch):
     from dropstep.cli import select as module
 
-    searched = module._searched
+    search = module._search
 
-    def meanwhile(*words):
+    def meanwhile(*args):
         Path("few.csv").write_text("precious")
-        return searched(*words)
+        return search(*args)
 
-    monkeypatch.setattr(module, "_searched", meanwhile)
+    monkeypatch.setattr(module, "_search", meanwhile)
     code, _, err = run(capsys, "select wine.csv --target class --output few.csv")
     assert code == 2
     assert "--output few.csv: this file exists" in err
     assert Path("few.csv").read_text() == "precious"
     assert sorted(os.listdir()) == ["few.csv", "wine.csv"]
-
-
-def test_paper_replaces_no_file_of_the_user(folder, capsys):
-    Path("page.md").write_text("precious")
-    code, _, err = run(capsys, "paper theorem --markdown page.md")
-    assert code == 1
-    assert err == "dropstep paper: page.md exists; add --overwrite to replace it, or choose another name\n"
-    Path("theorem.html").write_text("precious")
-    code, _, err = run(capsys, "paper theorem --output .")
-    assert code == 1
-    assert err == "dropstep paper: theorem.html exists; add --overwrite to replace it, or choose another name\n"
-    assert sorted(os.listdir()) == ["page.md", "theorem.html"]
 
 
 # --- failures while writing ------------------------------------------------------------------------------------------
@@ -113,9 +101,9 @@ def test_an_error_while_renaming_names_the_file(folder, monkeypatch):
     monkeypatch.setattr("pathlib.Path.replace", refuse)
     with (
         pytest.raises(ValueError, match=r"^new\.txt: this file cannot be written \(Permission denied\)"),
-        whole_files() as part_of,
+        output_files() as temporary,
     ):
-        Path(part_of("new.txt")).write_text("new")
+        Path(temporary("new.txt")).write_text("new")
     assert os.listdir() == []
 
 

@@ -61,20 +61,20 @@ def test_compare_counts_columns_of_the_file(towns, capsys):
 )
 def test_the_plan_counts_columns_of_the_file(towns, capsys, options, first, most):
     told = answer(capsys, f"select {towns} --target y --dry-run --strategy forward {options}")
-    assert (told["first_scan"], told["most_evaluations"]) == (first, most)
+    assert (told["first_scan"], told["max_evaluations"]) == (first, most)
 
 
 @pytest.mark.parametrize("options", ["", "--groups x1,x2 --groups town,x3", "--include town,x1"])
 def test_the_plan_is_a_bound(towns, capsys, options):
     plan = answer(capsys, f"select {towns} --target y --dry-run --strategy forward {options}")
     told = answer(capsys, f"select {towns} --target y --strategy forward {options}")
-    assert plan["first_scan"] < told["n_evaluations"] <= plan["most_evaluations"]
+    assert plan["first_scan"] < told["n_evaluations"] <= plan["max_evaluations"]
 
 
 def test_progress_counts_columns_of_the_file(towns, capsys, monkeypatch):
     said = []
     monkeypatch.setattr(
-        progress.Progress, "say", lambda self, text, done=0, whole=0, bound=False: said.append((text, done, whole))
+        progress.Progress, "update", lambda self, text, done=0, total=0, bound=False: said.append((text, done, total))
     )
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     for options, whole in {"": 9, "--max-features 4": 4, "--groups x1,x2 --groups town,x3": 7}.items():
@@ -89,6 +89,6 @@ def test_progress_counts_columns_of_the_file(towns, capsys, monkeypatch):
 
 def test_progress_counts_what_is_included(towns, capsys, monkeypatch):
     said = []
-    monkeypatch.setattr(progress.Progress, "say", lambda self, text, done=0, whole=0, bound=False: said.append(text))
+    monkeypatch.setattr(progress.Progress, "update", lambda self, text, done=0, total=0, bound=False: said.append(text))
     assert run(capsys, f"select {towns} --target y --include town,trade,x1")[0] == 0
     assert next(text for text in said if text.startswith("start: ")).startswith("start: 3 selected")

@@ -52,10 +52,10 @@ def grouped(values) -> list[str]:
 
 REFUSED = {
     "empty": ("", "this file is empty"),
-    "header only": ("a,b,y\n", "there is a header (3 columns) but no row under it"),
+    "header only": ("a,b,y\n", "there is a header (3 columns) but no row below it"),
     "ragged rows": (with_line("1,2"), "row 6 has 2 cells, but the first row has 3"),
     "wrong encoding": (table("a,b\xe9,y").encode("latin-1"), "byte 0xe9 in line 1 is not UTF-8; add --encoding"),
-    "duplicate names": (table("a,a,y"), "the header has the column name 'a' 2 times; rename one of them"),
+    "duplicate names": (table("a,a,y"), "the column name 'a' occurs 2 times in the header; rename one of them"),
     "no names": (table(",,y"), "2 of 3 columns have no name in the header"),
     "NUL bytes": (with_line("1,\0,2"), "there is a NUL byte in line 6"),
     "mixed types": (
@@ -64,19 +64,19 @@ REFUSED = {
     ),
     "thousands": (table(columns=(A, grouped(B), Y)), "column 'b' holds numbers written like"),
     "decimal comma": (table("a;b;y", map(comma, (A, B, Y)), ";"), "add --decimal , for a decimal comma"),
-    "truncated gzip": (gzip.compress(table().encode())[:-20], "this gzip file is damaged or ends too early"),
-    "truncated Parquet": (parquet()[:-50], "this Parquet file is damaged or ends too early"),
+    "truncated gzip": (gzip.compress(table().encode())[:-20], "this gzip file is damaged or truncated"),
+    "truncated Parquet": (parquet()[:-50], "this Parquet file is damaged or truncated"),
     "a zip archive": (b"PK\x03\x04", "this is a zip archive"),
-    "unknown target": (table("a,b,z"), "--target y: there is no such column; there are 'a', 'b', 'z'"),
+    "unknown target": (table("a,b,z"), "--target y: no such column; the columns are 'a', 'b', 'z'"),
     "constant target": (table(columns=(A, B, [7] * N)), "--target y: every row has the value 7"),
     "target all missing": (table(columns=(A, B, ["NA"] * N)), "column 'y' has no value in any row"),
     "all missing": (table(columns=(A, ["?"] * N, Y)), "values are missing in 'b' (40), in 40 of 40 rows; choose"),
     "one row": ("a,b,y\n1,2,3\n", "--target y: every row has the value 3"),
     "two rows": ("a,b,y\n1,2,3\n4,5,6\n", "every class needs at least 2"),
-    "only a target": (table("y", (Y,)), "no feature remains; every column but the target is left out"),
+    "only a target": (table("y", (Y,)), "no feature remains; every column except the target is ignored"),
     "only ids": (
         table("who,y", ([f"p{i}" for i in range(N)], Y)),
-        "no feature remains; every column but the target is left out",
+        "no feature remains; every column except the target is ignored",
     ),
     "dates for a target": (table(columns=(A, B, [f"2020-01-{i % 28 + 1:02d}" for i in range(N)])), "dates and lists"),
     "a picture": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "is not UTF-8"),
@@ -120,15 +120,15 @@ def test_a_broken_file_in_a_real_process(folder):
 
 def test_a_directory_and_a_missing_file(folder, capsys):
     Path("folder.csv").mkdir()
-    refused(main(command("folder.csv")), *capsys.readouterr(), "folder.csv: this is a directory; give one file of it")
-    refused(main(command("none.csv")), *capsys.readouterr(), "none.csv: there is no such file")
+    refused(main(command("folder.csv")), *capsys.readouterr(), "folder.csv: this is a directory; give one of its files")
+    refused(main(command("none.csv")), *capsys.readouterr(), "none.csv: no such file")
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="the superuser may read everything")
 def test_no_permission(folder, capsys):
     Path("secret.csv").write_text(table())
     Path("secret.csv").chmod(0)
-    refused(main(command("secret.csv")), *capsys.readouterr(), "there is no permission to read this file")
+    refused(main(command("secret.csv")), *capsys.readouterr(), "no permission to read this file")
 
 
 # --- odd, but right --------------------------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ def test_one_name_that_is_empty(folder, capsys):
     Path("unnamed.csv").write_text(table("a,,y"))
     told = answer(capsys, "unnamed.csv")
     assert chosen(told) == ["a"]
-    assert told["notes"] == ["columns without a name are called by their position: c2"]
+    assert told["notes"] == ["columns without a name are named by position: c2"]
 
 
 def test_a_hundred_thousand_columns(folder, capsys):

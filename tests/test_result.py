@@ -14,12 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dropstep import SelectionPath, Step, StopReason, select
-from dropstep.presentation.plots import moves
+from dropstep import FBED, SelectionPath, Step, StopReason, select
+from dropstep.presentation.summary import moves
 from tables import RandomTable, tables
 
 STRATEGIES = ("dropping", "forward", "backward", "stepwise", "forward_backward", "fbed", "floating", "swap")
-LESS_IS_BETTER = {"rss", "cp", "aic", "aicc", "bic", "ebic", "wilks"}
 
 
 def regression(seed: int = 0, n: int = 100, p: int = 10) -> tuple[pd.DataFrame, Any]:
@@ -58,7 +57,7 @@ def replay(path: SelectionPath, excluded: set[int], most: int) -> None:
     selected: list[int] = []
     dropped: set[int] = set()
     score = path.start
-    turn = -1 if path.criterion in LESS_IS_BETTER else 1
+    sign = 1 if path.greater_is_better else -1
     for step, size in zip(path.steps, path.sizes(), strict=True):
         if step.action == "add":
             assert not set(step.features) & (set(selected) | dropped | excluded)
@@ -77,7 +76,7 @@ def replay(path: SelectionPath, excluded: set[int], most: int) -> None:
         if step.action in ("drop", "recall"):
             assert (step.gain, step.score) == (0.0, score)
         elif path.stop is not StopReason.EXACT:  # where nothing but rounding is left, scores have no meaning
-            assert turn * (step.score - score) == pytest.approx(step.gain, rel=1e-6, abs=1e-8 * (1 + abs(score)))
+            assert sign * (step.score - score) == pytest.approx(step.gain, rel=1e-6, abs=1e-8 * (1 + abs(score)))
         assert step.pool == path.n_features - len(selected) - len(dropped) - len(excluded)
         assert size == len(selected)
         assert size <= most or path.strategy == "backward"
@@ -140,13 +139,13 @@ def test_a_recalled_feature_can_enter() -> None:
         ("re-forward", "add", (0,)),
     ]
     assert path.stop is StopReason.EXACT
-    assert select(X, signal, strategy="fbed", rounds=0, **words).selected == (1,)
-    assert select(X, signal, strategy="fbed", rounds=1, **words).selected == (1, 0)
+    assert select(X, signal, strategy=FBED(rounds=0), **words).selected == (1,)
+    assert select(X, signal, strategy=FBED(rounds=1), **words).selected == (1, 0)
 
 
 def test_rounds_of_fbed() -> None:
     X, y = classes(2)
-    rounds = [select(X, y, strategy="fbed", rounds=k, enter=0.01, leave=0.0, drop=0.4) for k in (0, 1, 2, math.inf)]
+    rounds = [select(X, y, strategy=FBED(rounds=k), enter=0.01, leave=0.0, drop=0.4) for k in (0, 1, 2, math.inf)]
     recalls = [sum(step.action == "recall" for step in path.steps) for path in rounds]
     assert recalls[0] == 0
     assert recalls[1] == 1
@@ -260,6 +259,27 @@ def test_max_features_counts_what_is_included() -> None:
     assert select(X, y, max_features=3, enter=0.001, leave=0.0).stop is StopReason.MAX_FEATURES
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_what_could_be_chosen_is_stored(strategy: str) -> None:
+    X, y = classes(4)
+    groups = [[0, 5], [1, 2, 6], [3, 4]]
+    path = select(X, y, strategy=strategy, groups=groups, include=["f3", "f4"], exclude=["f9", "f8"])
+    assert path.greater_is_better
+    assert path.excluded == (8, 9)
+    assert path.groups == ((0, 5), (1, 2, 6), (3, 4), (7,), (8,), (9,))
+    assert path.n_candidates == 3
+    assert path.pools() == [3, *(step.pool for step in path.steps)]
+    plain = select(X, y, strategy=strategy, criterion="wilks", enter=0.02, leave=0.01)
+    assert (plain.greater_is_better, plain.excluded, plain.groups, plain.n_candidates) == (False, (), None, 10)
+    assert plain.rules == {"enter": 0.02, "leave": 0.01, "drop": 0.01}
+
+
+def test_an_empty_path_knows_its_candidates() -> None:
+    """The size of the pool is stored, not inferred from the number of evaluations."""
+    path = replace(select(np.ones((20, 4)), np.arange(20.0)), n_evaluations=99)
+    assert (path.steps, path.n_candidates, path.pools()) == ((), 4, [4])
+
+
 # --- ranking ---------------------------------------------------------------------------------------------------------
 
 
@@ -365,7 +385,7 @@ def test_removed_later_follows_each_entry() -> None:
     steps = tuple(Step("forward", action, features, 0.0, 0.0, 1) for action, features in made)
     found = moves(replace(select(*regression()), steps=steps))
     assert [move.step for move in found] == [step for step in steps if step.action != "drop"]
-    assert [move.gone for move in found] == [{0}, {2}, {0}, {3}, {2}, set(), {3}]
+    assert [move.removed for move in found] == [{0}, {2}, {0}, {3}, {2}, set(), {3}]
     later, removed = "forward, removed later", "forward, removed"
     assert [move.label for move in found] == [
         "forward, 1 removed later",

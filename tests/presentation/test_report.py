@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
-from dropstep import SelectionPath, Step, StopReason, select
-from dropstep.presentation.plots import moves
-from dropstep.presentation.report import findings, report_html, save_report
-from dropstep.presentation.report.markup import Html, count, named, names, number, short, tag, text
-from dropstep.presentation.report.picture import picture, ticks
+from dropstep import FBED, MallowsCp, SelectionPath, Step, StopReason, select
+from dropstep.presentation import summary
+from dropstep.presentation.html import Html, feature_name, feature_names, tag, text
+from dropstep.presentation.report import report_html, save_report
+from dropstep.presentation.svg import path_svg, ticks
+from dropstep.presentation.text import count, number, short
 
 INLINE = {"a", "b", "bdi", "code", "span", "wbr"}
 VOID = {"br", "col", "link", "meta", "wbr"}
@@ -59,12 +60,12 @@ def evil() -> SelectionPath:
     return replace(select(X, X @ [3, 2, 1, 0.5] + rng.normal(size=100)), feature_names=tuple(EVIL))
 
 
-def crooked(strategy: str, n: int = 200, p: int = 60, seed: int = 0, **words: Any) -> SelectionPath:
+def crooked(strategy: str, n: int = 200, p: int = 60, seed: int = 0, **params: Any) -> SelectionPath:
     """Features that share twelve causes, so that later ones make earlier ones useless."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 12)) @ rng.normal(size=(12, p)) + 0.35 * rng.normal(size=(n, p))
     y = X @ np.where(rng.random(p) < 0.3, rng.normal(size=p), 0) + rng.normal(size=n)
-    return select(X, y, strategy=strategy, criterion="aic", **words)
+    return select(X, y, strategy=strategy, criterion="aic", **params)
 
 
 # --- reading a page --------------------------------------------------------------------------------------------------
@@ -148,7 +149,7 @@ def test_nothing_a_feature_is_called_becomes_markup(evil: SelectionPath) -> None
 
 def test_found_in_two_sentences(diabetes: SelectionPath, empty: SelectionPath) -> None:
     found = (
-        "Dropping selected 5 of 10 features, which bring the ebic from 3,846 to 3,574. The largest gain on entry was "
+        "Dropping selected 5 of 10 features and changed ebic from 3,846 to 3,574. The largest gain on entry was "
         "that of bmi (175.5); the search stopped because no candidate's gain is large enough to enter."
     )
     nothing = "None of the 10 features was selected: no candidate's gain is large enough to enter."
@@ -173,7 +174,7 @@ def number_of(shown: str) -> float:
 
 def assert_adds_up(path: SelectionPath, gains: list[float], scores: list[float]) -> None:
     """The start, with every displayed gain, is the score; and so is the last row."""
-    sign = -1 if path.criterion == "aic" else 1
+    sign = 1 if path.greater_is_better else -1
     rounding = 1e-3 * sum(map(abs, gains))
     assert path.start + sign * sum(gains) == pytest.approx(path.score, abs=rounding)
     assert scores[-1] == pytest.approx(path.score, rel=1e-3)
@@ -191,13 +192,13 @@ def rows_of(html: str, kind: str) -> list[list[Page]]:
 def test_displayed_gains_add_up_to_the_score(strategy: str, p: int) -> None:
     words: dict[str, Any] = {"max_features": 9} if strategy == "swap" else {}
     path = crooked(strategy, n=150, p=p, seed=3 if p == 90 else 0, **words)
-    made = moves(path)
+    made = summary.moves(path)
     assert any(move.step.action == "remove" for move in made)
     rows = rows_of(report_html(path), "entries")
     assert len(rows) == len(made)
     assert_adds_up(path, [number_of(row[2].text) for row in rows], [number_of(row[3].text) for row in rows])
     for row, move in zip(rows, made, strict=True):
-        assert len(row[1].all("s")) == len(move.gone & set(move.step.features[:8]))
+        assert len(row[1].all("s")) == len(move.removed & set(move.step.features[:8]))
         assert row[1].text.endswith(f" {move.label}")
     listed = "Selected: " + ", ".join(path.selected_names[:24])
     assert listed in Page(report_html(path)).text
@@ -220,20 +221,20 @@ def test_an_infinite_gain_has_a_bar_too(diabetes: SelectionPath) -> None:
 
 def test_what_was_dropped_and_what_came_back(winding: SelectionPath) -> None:
     text = Page(report_html(winding)).text
-    told = findings.turns(winding)
-    assert told.entered
-    assert told.removed
-    assert f"{len(told.dropped)} features were dropped from the pool in a forward phase." in text
-    assert f"All of them were recalled; {len(told.entered)} entered after that: " in text
-    assert f"1 feature was removed from the selection: {winding.names(told.removed)[0]}." in text
+    found = summary.reversals(winding)
+    assert found.entered
+    assert found.removed
+    assert f"{len(found.dropped)} features were dropped from the pool in a forward phase." in text
+    assert f"All of them were recalled; {len(found.entered)} entered after that: " in text
+    assert f"1 feature was removed from the selection: {winding.names(found.removed)[0]}." in text
 
 
 def test_other_turns_of_a_path() -> None:
     stepwise = crooked("stepwise", n=150, p=90, seed=3)
-    returned = findings.turns(stepwise).returned
+    returned = summary.reversals(stepwise).returned
     assert returned
     assert f"Of those, {', '.join(stepwise.names(returned[:3]))}" in Page(report_html(stepwise)).text
-    unseen = crooked("fbed", rounds=0)
+    unseen = crooked(FBED(rounds=0))
     assert "None of them was recalled." in Page(report_html(unseen)).text
     rng = np.random.default_rng(5)
     X = rng.normal(size=(100, 3))
@@ -253,12 +254,12 @@ def test_a_package_that_is_not_installed_has_no_version(
     assert "dropstep unknown numpy unknown" in Page(report_html(diabetes)).text
 
 
-def test_what_was_asked_and_how_to_do_it_again(diabetes: SelectionPath) -> None:
+def test_parameters_and_how_to_reproduce_them(diabetes: SelectionPath) -> None:
     facts = {"Rows": 442, "Target": "progression", "Columns": {"number": 9, "text": 1}, "notes": "id was left out"}
     page = Page(report_html(diabetes, title="Diabetes", command="dropstep select d.csv --target y", data=facts))
     for part in (
         "dropping: forward with early dropping",
-        "ebic: the extended Bayesian criterion",
+        "ebic: extended Bayesian information criterion",
         "Rows 442",
         "Target progression",
         "number: 9; text: 1",
@@ -271,14 +272,14 @@ def test_what_was_asked_and_how_to_do_it_again(diabetes: SelectionPath) -> None:
     assert "from dropstep import select" in Page(report_html(diabetes)).text
 
 
-def test_words_that_were_given_are_told(diabetes: SelectionPath) -> None:
-    path = with_fields(diabetes, params={"strategy": "dropping", "enter": 0.5, "groups": None})
+def test_parameters_that_were_passed_are_shown(diabetes: SelectionPath) -> None:
+    path = with_fields(diabetes, params={"strategy": "dropping", "enter": 0.5, "max_features": 3})
     text = Page(report_html(path)).text
     assert (
-        "path = select( X, y, strategy='dropping', model='linear', enter=0.5, groups=None, solver='columns', )" in text
+        "path = select( X, y, strategy='dropping', model='linear', enter=0.5, max_features=3, solver='columns', )"
+        in text
     )
-    assert "enter 0.5" in text
-    assert "were not recorded" not in text
+    assert "max_features 3" in text
     assert (
         "path = select(X, y, model='linear', solver='columns')"
         in Page(report_html(with_fields(diabetes, params={}))).text
@@ -286,6 +287,20 @@ def test_words_that_were_given_are_told(diabetes: SelectionPath) -> None:
     given = {"include": np.array([3, 1]), "exclude": {"b", "c", "a"}, "groups": np.array(["u", "v"])}
     text = Page(report_html(with_fields(diabetes, params=given))).text
     assert "include 3, 1 exclude a, b, c groups u, v" in text
+    text = Page(report_html(with_fields(diabetes, params={"groups": [["a", "b"], ["c"]]}))).text
+    assert "groups a + b, c" in text
+
+
+def test_rules_are_those_in_effect() -> None:
+    """Defaults and corrections are resolved: what the report says is what the search compared."""
+    X, y = load_diabetes(return_X_y=True)
+    text = Page(report_html(select(X, y))).text
+    assert "enter gain > 0 leave loss ≤ 0 drop gain ≤ 0" in text
+    text = Page(report_html(select(X, y, criterion="rss", max_features=3))).text
+    assert "enter Significance(level=0.005) leave Significance(level=0.005) drop Significance(level=0.05)" in text
+    text = Page(report_html(select(X, y, criterion=MallowsCp(sigma2=3000.0), enter=2.0))).text
+    assert "criterion MallowsCp(sigma2=3000.0): Mallows' Cp; smaller is better" in text
+    assert "enter gain > 2 leave loss ≤ 2 drop gain ≤ 2" in text
 
 
 def test_warnings(diabetes: SelectionPath) -> None:
@@ -297,28 +312,27 @@ def test_warnings(diabetes: SelectionPath) -> None:
 
 
 def test_near_equivalents(diabetes: SelectionPath, grouped: SelectionPath) -> None:
-    assert "They were not computed for this path." in Page(report_html(without_fields(diabetes))).text
+    assert "Not computed; pass equivalents=True to select." in Page(report_html(diabetes)).text
     first, second, *_ = diabetes.selected
     path = with_fields(
         diabetes, losses={first: 40.0, second: 20.0}, equivalents={first: ((4, 2.0), (5, -1.0)), second: ()}
     )
     text = Page(report_html(path)).text
-    assert "bmi worth 40 now s1 keeps 95% (loses 2) s2 would gain 1" in text
-    assert "Of 2 looked at, the other 1 feature has none." in text
+    assert "bmi loss without it: 40 s1 keeps 95% (loses 2) s2 would gain 1" in text
+    assert "Of 2 features examined, the other 1 has none." in text
     alone = with_fields(diabetes, losses={}, equivalents=dict.fromkeys(diabetes.selected, ()))
-    assert "None of the 5 features looked at has a near-equivalent" in Page(report_html(alone)).text
+    assert "None of the 5 features examined has a near-equivalent" in Page(report_html(alone)).text
     whole = with_fields(grouped, losses={}, equivalents={0: ((3, 0.5), (12, 0.0))})
     assert "x0, x1, x2 x3, x4, x5 loses 0.5000 x12, x13, x14 exactly as good" in Page(report_html(whole)).text
-    assert "They were not computed for this path." in Page(report_html(with_fields(diabetes, equivalents={}))).text
-    forced = select(*load_diabetes(return_X_y=True), include=range(3), enter=math.inf)
-    assert "Every feature was in from the start." in Page(report_html(forced)).text
+    forced = select(*load_diabetes(return_X_y=True), include=range(3), enter=math.inf, equivalents=True)
+    assert "All selected features were included from the start." in Page(report_html(forced)).text
 
 
-def test_a_path_without_steps_has_no_picture(empty: SelectionPath) -> None:
+def test_a_path_without_steps_has_no_path_svg(empty: SelectionPath) -> None:
     page = Page(report_html(empty))
     assert not page.all("svg")
     assert not page.all("table")
-    assert "Next in line" in page.text
+    assert "Next candidates" in page.text
 
 
 def with_fields(path: SelectionPath, **fields: Any) -> SelectionPath:
@@ -327,10 +341,6 @@ def with_fields(path: SelectionPath, **fields: Any) -> SelectionPath:
     for name, value in fields.items():
         object.__setattr__(copy, name, value)
     return copy
-
-
-def without_fields(path: SelectionPath) -> SelectionPath:
-    return with_fields(path, equivalents=None, losses=None, params=None)
 
 
 # --- what a path says ------------------------------------------------------------------------------------------------
@@ -345,33 +355,37 @@ def test_cost_is_that_of_scanning_everything(words: dict[str, Any]) -> None:
     assert [s.features for s in ours.steps if s.action == "add"] == [
         s.features for s in whole.steps if s.action == "add"
     ]
-    cost = findings.cost(ours)
+    cost = summary.cost(ours)
     assert cost.saved > 0
-    assert cost.whole == whole.n_evaluations
-    assert findings.cost(whole).saved == 0
+    assert cost.total == whole.n_evaluations
+    assert summary.cost(whole).saved == 0
     assert cost.share == pytest.approx(1 - ours.n_evaluations / whole.n_evaluations)
 
 
 def test_entries_count_from_the_last_entry(grouped: SelectionPath) -> None:
-    entries = findings.entries(grouped)
-    assert [entry.features for entry in entries[:3]] == [(21,), (22,), (23,)]
-    assert all(entry.gain is None for entry in entries[:3])
-    assert all(len(entry.features) == 3 and (entry.gain or 0) > 0 for entry in entries[3:])
+    entries = summary.entries(grouped)
+    assert entries[0].features == (21, 22, 23)
+    assert entries[0].gain is None
+    assert all(len(entry.features) == 3 and (entry.gain or 0) > 0 for entry in entries[1:])
     twice = crooked("floating", n=150, p=90, seed=3)
     last = {j: s.gain for s in twice.steps if s.action == "add" for j in s.features}
-    assert [entry.gain for entry in findings.entries(twice)] == [last[j] for j in twice.selected]
+    assert [entry.gain for entry in summary.entries(twice)] == [last[j] for j in twice.selected]
 
 
 def test_next_in_line_leaves_the_excluded_out(grouped: SelectionPath) -> None:
-    line = findings.next_in_line(grouped, most=100)
+    line = summary.runners_up(grouped, limit=100)
     assert set(line) == set(range(24)) - set(grouped.selected) - {18, 19, 20}
     assert [grouped.ranking[j] for j in line] == sorted(grouped.ranking[j] for j in line)
 
 
-def test_which_way_is_better(diabetes: SelectionPath, empty: SelectionPath) -> None:
-    assert findings.more_is_better(diabetes) is False
-    assert findings.more_is_better(empty) is None
-    assert findings.more_is_better(select(*load_diabetes(return_X_y=True), criterion="r2")) is True
+def test_the_direction_of_the_criterion(diabetes: SelectionPath, empty: SelectionPath) -> None:
+    assert not diabetes.greater_is_better
+    assert "the number of candidates searched; smaller is better" in Page(report_html(empty)).text
+    r2 = select(*load_diabetes(return_X_y=True), criterion="r2")
+    assert r2.greater_is_better
+    page = Page(report_html(r2)).text
+    assert "the share of the sum of squares that is explained; larger is better" in page
+    assert "r2, larger is better" in page
 
 
 # --- the picture -----------------------------------------------------------------------------------------------------
@@ -379,7 +393,7 @@ def test_which_way_is_better(diabetes: SelectionPath, empty: SelectionPath) -> N
 
 @pytest.mark.parametrize("n_steps", [1, 2, 7, 40, 300])
 @pytest.mark.parametrize("width", [350, 720])
-def test_marks_stay_inside_the_picture(n_steps: int, width: int, diabetes: SelectionPath) -> None:
+def test_marks_stay_inside_the_path_svg(n_steps: int, width: int, diabetes: SelectionPath) -> None:
     rng = np.random.default_rng(n_steps)
     scores = 1e3 * rng.normal(size=n_steps).cumsum()
     phases = rng.choice(["forward", "re-forward", "backward", "swap"], n_steps)
@@ -387,7 +401,7 @@ def test_marks_stay_inside_the_picture(n_steps: int, width: int, diabetes: Selec
         Step(phase, "remove" if i % 3 == 2 else "add", (0,), 1.0, float(score), int(rng.integers(10_000)))
         for i, (phase, score) in enumerate(zip(phases, scores, strict=True))
     )
-    page = Page(picture(replace(diabetes, steps=steps), width, "key"))
+    page = Page(path_svg(replace(diabetes, steps=steps), width, "key"))
     marks = [(tag, a) for tag, a in page.elements if (a.get("class") or "").startswith("mark")]
     assert len(marks) == n_steps
     _, _, right, bottom = (float(v) for v in page.values("viewbox")[0].split())
@@ -397,9 +411,9 @@ def test_marks_stay_inside_the_picture(n_steps: int, width: int, diabetes: Selec
     assert all(0 <= float(a["x"] or 0) <= right and 0 <= float(a["y"] or 0) <= bottom for a in page.all("text"))
 
 
-def test_a_score_without_end_is_left_out_of_the_picture(diabetes: SelectionPath) -> None:
+def test_a_score_without_end_is_left_out_of_the_path_svg(diabetes: SelectionPath) -> None:
     steps = (Step("forward", "add", (0,), 1.0, 5.0, 9), Step("forward", "add", (1,), math.inf, -math.inf, 8))
-    page = Page(picture(replace(diabetes, steps=steps, score=-math.inf), 720, "key"))
+    page = Page(path_svg(replace(diabetes, steps=steps, score=-math.inf), 720, "key"))
     assert len(page.all("circle")) == 1
     assert "nan" not in page.text.lower()
     assert "to −∞" in page.text
@@ -407,7 +421,7 @@ def test_a_score_without_end_is_left_out_of_the_picture(diabetes: SelectionPath)
 
 def test_the_picture_starts_where_the_search_started() -> None:
     backward = crooked("backward", p=20)
-    line = Page(picture(backward, 720, "key")).all("polyline")[0]
+    line = Page(path_svg(backward, 720, "key")).all("polyline")[0]
     assert len((line["points"] or "").split()) == len(backward.steps)
 
 
@@ -417,7 +431,7 @@ def test_ticks_are_few_and_enclose(low: float, high: float) -> None:
     assert found[0] <= low + 1e-9 * abs(low)
     assert found[-1] >= high - 1e-9 * abs(high)
     assert 2 <= len(found) <= 7
-    assert all(tick == round(tick) for tick in ticks(0, 3, 8, whole=True))
+    assert all(tick == round(tick) for tick in ticks(0, 3, 8, integer=True))
 
 
 # --- markup ----------------------------------------------------------------------------------------------------------
@@ -448,8 +462,8 @@ def test_markup_escapes_all_but_markup() -> None:
     assert tag("meta", charset="utf-8") == '<meta charset="utf-8">'
     assert text(Html("<i>")) == "<i>"
     assert text("a\x00\ud800b") == "a\ufffd\ufffdb"
-    assert named("a_b.c<") == "<bdi>a_<wbr>b.<wbr>c&lt;</bdi>"
-    assert names(["a", "b", "c"], 2) == "<bdi>a</bdi>, <bdi>b</bdi> and 1 more"
+    assert feature_name("a_b.c<") == "<bdi>a_<wbr>b.<wbr>c&lt;</bdi>"
+    assert feature_names(["a", "b", "c"], 2) == "<bdi>a</bdi>, <bdi>b</bdi> and 1 more"
     assert (short(0.2), short(1500.0), short(-0.05)) == ("0.2", "1,500", "−0.05")
     assert (count(1, "feature"), count(2000, "feature")) == ("1 feature", "2,000 features")
 

@@ -1,22 +1,34 @@
-"""A path in a notebook: small, in the colours of the page around it, light or dark."""
+"""A path in a notebook: compact HTML in the colours of the surrounding page, light or dark."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from dropstep.presentation.plots import Move, moves
-from dropstep.presentation.report.markup import Html, count, join, names, number, tag
+from dropstep.presentation.html import Html, feature_names, join, table, tag
+from dropstep.presentation.summary import Move, moves
+from dropstep.presentation.text import count, number
 from dropstep.result import SelectionPath
 
-MOST_ROWS = 12
-MOST_STEPS = 200
-BLUE = "#3a8fc4"  # seen on white and on black
+MAX_MOVES = 12
+MAX_STEPS = 200
+BLUE = "#3a8fc4"  # visible on white and on black
 CELL = "padding:.15em .7em;vertical-align:top;text-align:"
 
 
 def path_html(path: SelectionPath) -> str:
-    """What was selected, the additions and removals with their gains, and every step behind a fold."""
+    """Represent a path in a notebook.
+
+    Parameters
+    ----------
+    path : SelectionPath
+        Path to show.
+
+    Returns
+    -------
+    str
+        HTML: a summary, the additions and removals with their gains, the notes, and all steps in a folded table.
+    """
     return tag("div", _summary(path), _moves(path), _notes(path), _steps(path), style="max-width:48em")
 
 
@@ -31,11 +43,11 @@ def _summary(path: SelectionPath) -> Html:
 
 
 def _moves(path: SelectionPath) -> Html:
-    """Every addition and removal; past the first few, the others in one row, so that the gains add up to the score."""
+    """All additions and removals; the later ones share a row, so that the gains still add up to the score."""
     made = moves(path)
     if not made:
         return Html("")
-    shown, others = made[:MOST_ROWS], made[MOST_ROWS:]
+    shown, others = made[:MAX_MOVES], made[MAX_MOVES:]
     largest = max((move.step.gain for move in made if math.isfinite(move.step.gain)), default=0.0)
     rows = [_move(path, i, move, largest) for i, move in enumerate(shown, start=1)]
     if others:
@@ -47,25 +59,25 @@ def _move(path: SelectionPath, order: int, move: Move, largest: float) -> Html:
     step = move.step
     width = 100 * min(1.0, step.gain / largest) if step.gain > 0 and largest > 0 else 0.0
     bar = tag("div", style=f"height:3px;margin-top:2px;width:{width:.3g}%;background:{BLUE}")
-    who = names(path.names(step.features), struck=path.names(tuple(move.gone)))
+    names = feature_names(path.names(step.features), struck=path.names(tuple(move.removed)))
     label = tag("small", " ", move.label, style="opacity:.7") if move.label != "forward" else ""
-    return _row(order, join([who, label, bar]), step.gain, step.score)
+    return _row(order, join([names, label, bar]), step.gain, step.score)
 
 
 def _others(path: SelectionPath, others: Sequence[Move]) -> Html:
-    """The moves past the first few: what they added and removed, and the sum of their gains."""
-    listed = []
-    for action, word in (("add", "then "), ("remove", "; removed: ")):
+    """One row for the later moves: features added and removed, and the sum of the gains."""
+    listed: list[object] = []
+    for action, lead in (("add", "then "), ("remove", "; removed: ")):
         features = [name for move in others if move.step.action == action for name in path.names(move.step.features)]
-        listed += [word, names(features, 24)] if features else []
+        listed += [lead, feature_names(features, 24)] if features else []
     return _row("", join(listed), sum(move.step.gain for move in others), others[-1].step.score)
 
 
-def _row(order: int | str, who: Html, gain: float, score: float) -> Html:
+def _row(order: int | str, names: Html, gain: float, score: float) -> Html:
     return tag(
         "tr",
         tag("td", order, style=CELL + "right;opacity:.7"),
-        tag("td", who, style=CELL + "left;min-width:12em;overflow-wrap:anywhere"),
+        tag("td", names, style=CELL + "left;min-width:12em;overflow-wrap:anywhere"),
         *(
             tag("td", cell, style=CELL + "right;font-variant-numeric:tabular-nums")
             for cell in (number(gain), number(score, 6))
@@ -81,7 +93,7 @@ def _steps(path: SelectionPath) -> Html:
     if not path.steps:
         return Html("")
     rows = []
-    for i, step in enumerate(path.steps[:MOST_STEPS], start=1):
+    for i, step in enumerate(path.steps[:MAX_STEPS], start=1):
         gain = number(step.gain) if step.action in ("add", "remove") else ""
         numbers = (gain, number(step.score), f"{step.pool:,}")
         rows.append(
@@ -89,18 +101,17 @@ def _steps(path: SelectionPath) -> Html:
                 "tr",
                 tag("td", i, style=CELL + "right;opacity:.7"),
                 tag("td", f"{step.phase}: {step.action}", style=CELL + "left;white-space:nowrap"),
-                tag("td", names(path.names(step.features), 5), style=CELL + "left;overflow-wrap:anywhere"),
+                tag("td", feature_names(path.names(step.features), 5), style=CELL + "left;overflow-wrap:anywhere"),
                 *(tag("td", cell, style=CELL + "right") for cell in numbers),
             )
         )
-    table = _table(("", "step", "features", "gain", path.criterion, "pool"), rows)
-    left = len(path.steps) - MOST_STEPS
-    more = tag("p", f"and {count(left, 'more step', 'more steps')}: see to_frame() or report()") if left > 0 else ""
-    return tag("details", tag("summary", count(len(path.steps), "step"), style="cursor:pointer"), table, more)
+    shown = _table(("", "step", "features", "gain", path.criterion, "pool"), rows)
+    omitted = len(path.steps) - MAX_STEPS
+    more = tag("p", f"and {count(omitted, 'more step')}: see to_frame() or report()") if omitted > 0 else ""
+    return tag("details", tag("summary", count(len(path.steps), "step"), style="cursor:pointer"), shown, more)
 
 
 def _table(head: tuple[str, ...], rows: list[Html]) -> Html:
     texts = {"feature", "features", "step"}
-    heads = [tag("th", word, style=CELL + ("left" if word in texts else "right"), scope="col") for word in head]
-    style = "border-collapse:collapse;margin:.4em 0"
-    return tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *rows), style=style)
+    heads = [tag("th", name, style=CELL + ("left" if name in texts else "right"), scope="col") for name in head]
+    return table(heads, rows, style="border-collapse:collapse;margin:.4em 0")

@@ -15,7 +15,7 @@ from sklearn.datasets import load_wine
 
 import dropstep
 from commands import answer, chosen, run, write_people
-from dropstep.cli.output import whole_files
+from dropstep.cli.output import output_files
 from dropstep.cli.plan import _bytes
 
 
@@ -43,7 +43,7 @@ def test_the_table_for_people(wine, capsys):
     assert out.startswith("wine.csv: 178 rows\nfeatures: 13 (13 numbers)\ntarget: class, 3 classes: 0 (59), 1 (71), 2")
     assert re.search(r"^1  flavanoids +2.6734  2.67344  forward$", out, re.MULTILINE)
     assert "8 of 13 features, score 12.1958" in out
-    assert out.rstrip().endswith("dropped on the way: 4, of which entered later: 0; removed again: 0")
+    assert out.rstrip().endswith("dropped: 4 (0 entered later); removed: 0")
 
 
 def test_nothing_selected_is_said(folder, capsys):
@@ -51,7 +51,7 @@ def test_nothing_selected_is_said(folder, capsys):
     np.savetxt("noise.csv", rng.normal(size=(50, 4)), delimiter=",", header="a,b,c,y", comments="")
     code, out, _ = run(capsys, "select noise.csv --target y")
     assert code == 0
-    assert "Nothing is selected." in out
+    assert "No feature is selected." in out
 
 
 def test_csv_output(wine, capsys):
@@ -70,12 +70,12 @@ def test_categories_are_chosen_whole_and_oddities_are_pointed_out(people, capsys
     assert told["ranking"].keys() == {"id", "age", "town", "member", "work", "noise"}
     types = {column["name"]: (column["type"], column["role"]) for column in told["columns"]}
     assert types["town"] == ("text", "feature")
-    assert types["born"] == ("date", "left out")
-    assert types["code"] == ("text", "left out")
+    assert types["born"] == ("date", "ignored")
+    assert types["code"] == ("text", "ignored")
     assert types["income"] == ("number", "target")
-    assert "looks like an id: 'id' (to leave it out: --exclude id)" in err
-    assert "dates and lists are not numbers: 'born'" in err
-    assert "more like an id: 'code' (120 values)" in err
+    assert "probable identifier: 'id' (to ignore it, use --exclude id)" in err
+    assert "ignored columns with dates or lists: 'born'" in err
+    assert "probably identifiers: 'code' (120 levels)" in err
     assert len(told["notes"]) == err.count("note: ") == 3
     assert run(capsys, "select people.csv --target income --quiet")[2] == ""
 
@@ -123,14 +123,14 @@ def test_missing_values_are_an_explicit_choice(folder, capsys):
     assert "values are missing in 'c' (4), 'b' (1), in 5 of 40 rows; choose --missing drop-rows" in err
     by_rows = answer(capsys, "select gaps.csv --target y --missing drop-rows --output kept.csv")
     assert by_rows["rows"] == {"read": 40, "used": 35}
-    assert by_rows["notes"] == ["5 of 40 rows are left out, because values are missing"]
+    assert by_rows["notes"] == ["ignored 5 of 40 rows, because values are missing"]
     assert len(Path("kept.csv").read_text().splitlines()) == 41
     by_columns = answer(capsys, "select gaps.csv --target y --missing drop-columns")
     assert by_columns["rows"] == {"read": 40, "used": 40}
     assert by_columns["ranking"] == {"a": 1}
     assert answer(capsys, "select gaps.csv --target y --exclude b,c")["notes"] == []
     assert (
-        "'b' must not be left out, but values are missing there; use --missing drop-rows"
+        "'b' is required as a feature, but values are missing there; use --missing drop-rows"
         in run(capsys, "select gaps.csv --target y --include b --missing drop-columns")[2]
     )
     assert "choose --missing" in run(capsys, "select gaps.csv --target c --exclude b")[2]
@@ -142,8 +142,8 @@ def test_missing_values_are_an_explicit_choice(folder, capsys):
 
 def test_what_the_options_ask_of_columns(people, capsys):
     for options, sentence in {
-        "--weights noise": "--weights must not be negative; its least value is",
-        "--weights town": "--weights town: this column must hold numbers, but it is text",
+        "--weights noise": "--weights must not be negative; its minimum is",
+        "--weights town": "--weights town: the column must be numeric; got text",
         "--include born": "'born' holds dates or lists, which cannot be features",
         "--include code": "include forces in 119 features, but 120 rows can estimate 118 at most",
         "--include member --na yes --na no --missing drop-rows": "none of the 120 rows is complete, because",
@@ -156,7 +156,10 @@ def test_what_the_options_ask_of_columns(people, capsys):
 def test_parquet_needs_pyarrow(wine, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "dropstep.readers.arrow", None)
     code, _, err = run(capsys, "select wine.csv --target class --output few.parquet")
-    assert (code, err) == (2, "dropstep: --output few.parquet: to write Parquet files, pip install 'dropstep[cli]'\n")
+    assert (code, err) == (
+        2,
+        "dropstep: --output few.parquet: writing Parquet files needs pyarrow: pip install 'dropstep[cli]'\n",
+    )
     assert run(capsys, "select wine.csv --target class --output few.csv")[0] == 0
 
 
@@ -183,7 +186,7 @@ def test_a_column_that_knows_the_class_is_refused_with_the_way_out(people, capsy
     Path("leak.csv").write_text("\n".join(copied))
     code, _, err = run(capsys, "select leak.csv --target town")
     assert code == 2
-    assert "'again' tells the class of every row without an error" in err
+    assert "'again' determines the class of every row" in err
     assert "(target leakage), use --exclude again" in err
     assert run(capsys, "select leak.csv --target town --exclude again")[0] == 0
 
@@ -194,7 +197,7 @@ def test_a_column_that_knows_the_number_is_pointed_out(folder, capsys):
     np.savetxt("copy.csv", np.c_[rng.normal(size=30), 1e6 - 3 * y, y], "%.10g", ",", header="a,b,y", comments="")
     told = answer(capsys, "select copy.csv --target y")
     assert chosen(told)[0] == "b"
-    assert "explains the target without an error: 'b'" in told["notes"][0]
+    assert "'b' determines the target exactly" in told["notes"][0]
 
 
 @pytest.mark.parametrize("form", ["csv", "tsv", "csv.gz", "parquet"])
@@ -230,9 +233,9 @@ def test_files_are_whole_or_not_there(folder):
     Path("old.txt").write_text("old")
 
     def write() -> None:
-        with whole_files() as part_of:
-            Path(part_of("new.txt")).write_text("new")
-            Path(part_of("old.txt")).write_text("new")
+        with output_files() as temporary:
+            Path(temporary("new.txt")).write_text("new")
+            Path(temporary("old.txt")).write_text("new")
             raise RuntimeError("half way")
 
     with pytest.raises(RuntimeError, match="half way"):
@@ -245,9 +248,9 @@ def test_files_are_whole_or_not_there(folder):
     ("option", "sentence"),
     [
         ("--output few.xlsx", "the name must end with one of .csv"),
-        ("--output wine.csv", "this is the file that is read"),
+        ("--output wine.csv", "this is the input file"),
         ("--output none/few.csv", "there is no directory 'none'"),
-        ("--report sub.html", "this is no file that can be replaced"),
+        ("--report sub.html", "this is not a regular file"),
         ("--report wine.txt", "the name must end with one of .html"),
     ],
 )
@@ -264,13 +267,13 @@ def test_dry_run_says_what_it_would_cost_and_does_nothing(people, capsys, monkey
     line = "select people.csv --target income --exclude weight --dry-run --output few.csv"
     code, out, _ = run(capsys, line)
     assert code == 0
-    assert re.search(r"^town +text +feature +4 different, e.g. Kyiv$", out, re.MULTILINE)
-    assert re.search(r"^born +date +left out", out, re.MULTILINE)
-    assert "evaluations: 6 to find the first feature, at most 21 to go forward once" in out
+    assert re.search(r"^town +text +feature +4 levels, e.g. Kyiv$", out, re.MULTILINE)
+    assert re.search(r"^born +date +ignored", out, re.MULTILINE)
+    assert "evaluations: 6 for the first feature, at most 21 for one forward pass" in out
     assert "memory: 9 KB for 120 x 9 numbers" in out
     assert "would write few.csv" in out
     told = answer(capsys, line)
-    assert told["schema"] == "dropstep.plan/1"
+    assert told["schema"] == "dropstep.plan/2"
     assert (told["first_scan"], told["table_bytes"]) == (6, 120 * 9 * 8)
     rows = list(csv.reader(io.StringIO(run(capsys, line + " --format csv")[1])))
     assert rows[0] == ["column", "type", "role", "values"]

@@ -78,5 +78,5 @@ def test_a_long_start_is_counted(crooked, capsys):
 def test_every_entry_may_be_removed_again(crooked, capsys):
     """With nothing selected in the end, the table still says what was tried."""
     text = run(capsys, f"select {crooked} --target y --criterion r2 --strategy forward_backward --enter 0 --leave 1")[1]
-    assert "Nothing is selected." in text
+    assert "No feature is selected." in text
     assert ", removed" in text

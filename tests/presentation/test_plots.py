@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dropstep import SelectionPath, plots, select
+from dropstep import SelectionPath, select
+from dropstep.presentation import plots
 from dropstep.presentation.plots import plot_gains, plot_path, plot_pool, plot_ranking
+from dropstep.presentation.summary import ranked
 
 plt: Any = pytest.importorskip("matplotlib.pyplot")
 same_color: Any = pytest.importorskip("matplotlib.colors").same_color
@@ -156,22 +158,22 @@ def test_gains_are_those_of_the_entries(paths: dict[str, SelectionPath]) -> None
     gains = {j: step.gain for step in path.steps if step.action == "add" for j in step.features}
     assert [bar.get_width() for bar in bars] == [gains[j] for j in path.selected]
     assert len({bar.get_facecolor() for bar in bars}) == 2
-    few = plot_gains(path, most=5)
+    few = plot_gains(path, limit=5)
     assert len(few.patches) == 5
     assert few.get_title(loc="left") == "Gains in order of entry, the first 5 of 50"
 
 
 def test_the_pool_falls_and_rises(paths: dict[str, SelectionPath]) -> None:
     path = paths["fifty"]
-    assert plots.pools(path) == [80, *(step.pool for step in path.steps)]
-    assert plots.pools(paths["empty"]) == [10]
+    assert path.pools() == [80, *(step.pool for step in path.steps)]
+    assert paths["empty"].pools() == [10]
     stairs = [patch for patch in plot_pool(path).patches if hasattr(patch, "get_data")]
-    assert [list(patch.get_data().values) for patch in stairs] == [plots.pools(path)] * 2
+    assert [list(patch.get_data().values) for patch in stairs] == [path.pools()] * 2
 
 
 def test_ranking_shows_what_became_of_each_feature(paths: dict[str, SelectionPath]) -> None:
     path = paths["fifty"]
-    assert [unit[0] for unit in plots.ranked(path)][:50] == list(path.selected)
+    assert [unit[0] for unit in ranked(path)][:50] == list(path.selected)
     recalled = next(step for step in path.steps if step.phase == "re-forward" and step.action == "add").features[0]
     assert [state for state, _, _ in plots._states(path, recalled)] == ["pool", "dropped", "pool", "re-forward"]
     labels = [label.get_text() for label in plot_ranking(path).get_yticklabels()]
@@ -184,7 +186,7 @@ def test_groups_share_a_row_and_the_excluded_have_none() -> None:
     X = rng.normal(size=(200, 12))
     groups = [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9], [10, 11]]
     path = select(X, X[:, 0] + X[:, 4] + rng.normal(size=200), groups=groups, exclude=[10, 11], include=[8, 9])
-    assert sorted(plots.ranked(path)) == [(0, 1), (2, 3), (4, 5), (6, 7), (8, 9)]
+    assert sorted(ranked(path)) == [(0, 1), (2, 3), (4, 5), (6, 7), (8, 9)]
     labels = [label.get_text() for label in plot_gains(path).get_yticklabels()]
     assert sorted(labels) == ["x0, x1", "x4, x5"]
 

@@ -62,6 +62,11 @@ def test_every_option_that_a_message_may_advise_exists(command):
             assert not unknown, file
 
 
+def test_readers_name_no_option():
+    """Only the command line knows options."""
+    assert not {o for file in Path(inspect.getfile(dropstep.readers)).parent.glob("*.py") for o in mentioned(file)}
+
+
 @pytest.mark.parametrize("command", ["select", "compare"])
 def test_the_library_speaks_in_options_of_the_command(command):
     said = (
@@ -82,6 +87,46 @@ def test_too_little_memory_advises_options_of_the_command(wine, capsys, monkeypa
     assert code == 2
     assert "not enough memory" in err
     assert set(OPTION.findall(err)) <= options_of(command)
+
+
+@pytest.mark.parametrize(
+    ("cells", "advice"),
+    [
+        (["1,5", "2,25"], "holds numbers written like '1,5'; add --decimal , for a decimal comma"),
+        (["1,234", "2,345"], "add --thousands , for thousands, or --decimal , for a decimal comma"),
+        (["1,234,567", "12"], "add --thousands ,"),
+        (["1.234,5", "2.345,6"], "add --thousands . --decimal ,"),
+        (["1 234", "2 345"], "add --thousands ' '"),
+        (["1", "2", "3", "n.b."], "mark it as missing (--na n.b.)"),
+    ],
+)
+def test_numbers_in_another_format_advise_an_option(folder, capsys, cells, advice):
+    Path("table.csv").write_text("x;y\n" + "\n".join(f"{cell};{i}" for i, cell in enumerate(cells)))
+    code, _, err = run(capsys, "select table.csv --target y --separator ;")
+    assert code == 2
+    assert advice in err
+
+
+@pytest.mark.parametrize(
+    ("data", "advice"),
+    [
+        (b"a,b\n1,2\n3\n", "but the first row has 2; correct the file, or give its separator with --separator"),
+        (b"a,b\n1,\xe9\n", "is not UTF-8; add --encoding, e.g. --encoding latin-1"),
+        (b"a,b\n1,\x00\n", "or UTF-16; for UTF-16, add --encoding utf-16"),
+        (b"1,1\n1,2\n", "2 times in the header; if the file has no header, add --no-header"),
+        (b",,x\na,b,c\n1,2,3\n", "no name in the header; if the names are in the next line, add --skip 1"),
+    ],
+)
+def test_files_that_cannot_be_read_advise_an_option(folder, capsys, data, advice):
+    Path("table.csv").write_bytes(data)
+    code, _, err = run(capsys, "select table.csv --target 1")
+    assert (code, err.count("\n")) == (2, 1)
+    assert advice in err
+
+
+def test_an_unknown_encoding_advises_others(wine, capsys):
+    err = run(capsys, "select wine.csv --target class --encoding klingon")[2]
+    assert err.endswith("unknown encoding 'klingon'; choose another --encoding, such as utf-8, latin-1 or cp1252\n")
 
 
 # --- nouns -----------------------------------------------------------------------------------------------------------
@@ -120,9 +165,9 @@ def test_several_columns_take_a_plural(folder, capsys):
     table = np.c_[np.arange(30), 30 - np.arange(30), rng.normal(size=(30, 2))]
     np.savetxt("table.csv", table, "%.6g", ",", header="one,two,x,y", comments="")
     err = run(capsys, "select table.csv --target y")[2]
-    assert "look like ids: 'one', 'two' (to leave them out: --exclude one,two)" in err
+    assert "probable identifiers: 'one', 'two' (to ignore them, use --exclude one,two)" in err
     err = run(capsys, "select table.csv --target y --exclude one")[2]
-    assert "looks like an id: 'two' (to leave it out: --exclude two)" in err
+    assert "probable identifier: 'two' (to ignore it, use --exclude two)" in err
 
 
 # --- tables ----------------------------------------------------------------------------------------------------------
@@ -137,25 +182,25 @@ def screen(monkeypatch, width: int | None) -> None:
 def test_tables_fit_the_terminal(monkeypatch):
     head, rows = ["#", "feature", "gain", "phase"], [["1", "n" * 70, "12.5", "forward"], ["2", "short", "3", "forward"]]
     screen(monkeypatch, 40)
-    lines = output.aligned(head, rows, "><><").splitlines()
+    lines = output.as_table(head, rows, "><><").splitlines()
     assert {len(lines[0].rstrip()), len(lines[1])} == {40} | {len(lines[0].rstrip())}
     assert max(map(len, lines)) == 40
     assert "n…  12.5  forward" in lines[2]
     assert "short" in lines[3]
     screen(monkeypatch, None)
-    assert max(map(len, output.aligned(head, rows, "><><").splitlines())) > 70
+    assert max(map(len, output.as_table(head, rows, "><><").splitlines())) > 70
 
 
 def test_numbers_are_never_cut(monkeypatch):
     screen(monkeypatch, 20)
-    table = output.aligned(["feature", "gain"], [["n" * 30, "123456789.123456789"]], "<>")
+    table = output.as_table(["feature", "gain"], [["n" * 30, "123456789.123456789"]], "<>")
     assert "123456789.123456789" in table
     assert "nn…" in table
 
 
 def test_wide_characters_count_twice(monkeypatch):
     screen(monkeypatch, None)
-    lines = output.aligned(["name", "n"], [["日本語", "1"], ["abcdef", "2"]], "<>").splitlines()
+    lines = output.as_table(["name", "n"], [["日本語", "1"], ["abcdef", "2"]], "<>").splitlines()
     assert lines[2] == "日本語  1"
     assert lines[3] == "abcdef  2"
     assert lines[1] == "-" * 9

@@ -16,7 +16,7 @@ from browser.chromium import Chromium, chromium, executable
 from dropstep import SelectionPath, select
 from test_report import EVIL, crooked
 
-AXE = File(__file__).parent / "browser" / "node_modules" / "axe-core" / "axe.min.js"
+AXE = File(__file__).parents[1] / "browser" / "node_modules" / "axe-core" / "axe.min.js"
 PHONE, DESK = 390, 1280
 RUN_AXE = """
 axe.run({ resultTypes: ["violations"] }).then(found => found.violations.map(
@@ -41,8 +41,8 @@ def axe() -> str:
     return AXE.read_text(encoding="utf-8")
 
 
-def told(path: SelectionPath) -> dict[str, Any]:
-    """Everything a report can be told."""
+def context(path: SelectionPath) -> dict[str, Any]:
+    """All that can be passed to a report."""
     first, second, *_ = path.selected
     object.__setattr__(path, "losses", {first: 40.0, second: 20.0})
     object.__setattr__(path, "equivalents", {first: ((0, 2.0), (1, -1.0)), second: ()})
@@ -59,7 +59,7 @@ def whole() -> str:
     path = crooked("dropping")
     long = (f"measurement_of_something_rather_long_{j:04d}" * (1 + j % 2) for j in range(path.n_features - len(EVIL)))
     path = replace(path, feature_names=(*EVIL, *long), notes=("x is nearly a combination",))
-    return path.report(**told(path)) or ""
+    return path.report(**context(path)) or ""
 
 
 def many() -> str:

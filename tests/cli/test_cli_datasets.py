@@ -31,9 +31,9 @@ ANSWERED = [
     ("mice_pheno.csv.gz", "--target Obesity.BMI --missing drop-rows", 2, 35),
 ]
 REFUSED = [
-    ("clean1.data", "--no-header --target -1", "'c1' tells the class of every row without an error"),
+    ("clean1.data", "--no-header --target -1", "'c1' determines the class of every row"),
     ("communities.data.gz", "--no-header --target -1", "and 20 more columns, in 1871 of 1994 rows; choose --missing"),
-    ("pd_speech_features.csv.gz", "--target class", "if the names stand in the next line, add --skip 1"),
+    ("pd_speech_features.csv.gz", "--target class", "if the names are in the next line, add --skip 1"),
     ("mice_pheno.csv.gz", "--target Obesity.BMI", "'Biochem.Potassium' (1661)"),
     ("BlogFeedback.zip", "--no-header --target -1", "this is a zip archive"),
     ("spambase.data", "--target -1", "add --no-header"),
@@ -63,6 +63,6 @@ def test_a_sentence_that_says_what_is_needed(data_dir, capsys, file, options, se
 
 def test_columns_that_are_like_ids_are_pointed_out(data_dir, capsys):
     assert main(["select", str(data_dir / "golub_leukemia.csv.gz"), "--target", "class", "--max-features", "1"]) == 0
-    assert "looks like an id: 'sample'" in capsys.readouterr().err
+    assert "probable identifier: 'sample'" in capsys.readouterr().err
     assert main(["select", str(data_dir / "clean1.data"), "--no-header", "--target", "-1", "--exclude", "1"]) == 0
-    assert "more like an id: 'c2' (476 values)" in capsys.readouterr().err
+    assert "probably identifiers: 'c2' (476 levels)" in capsys.readouterr().err

@@ -38,14 +38,13 @@ def test_bash(script):
     assert completed(text, "dropstep", "compare", "--strategy", "f") == []
     assert completed(text, "dropstep", "select", "--report", "") == []  # files, which bash finds itself
     assert completed(text, "dropstep", "completion", "z") == ["zsh"]
-    assert "table-4" in completed(text, "dropstep", "paper", "t")
 
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_every_option_of_every_command_is_known(script, shell):
     text = script(shell)
     commands = next(a for a in build_parser()._actions if a.dest == "command").choices
-    assert {"select", "compare", "paper", "demo", "completion"} <= commands.keys()
+    assert {"select", "compare", "demo", "completion"} <= commands.keys()
     for command in commands.values():
         for action in command._actions:
             for name in action.option_strings:

@@ -59,11 +59,11 @@ def test_rows_with_infinite_values_may_be_left_out(folder, capsys):
     write("table.csv", "a,b,y", A, with_cells({5: "inf", 7: "NA"}), Y)
     told = answer(capsys, "select table.csv --target y --missing drop-rows")
     assert told["rows"] == {"read": N, "used": N - 2}
-    assert told["notes"] == ["2 of 40 rows are left out, because values are missing or infinite"]
+    assert told["notes"] == ["ignored 2 of 40 rows, because values are missing or infinite"]
     told = answer(capsys, "select table.csv --target y --missing drop-columns")
-    assert told["notes"] == ["left out, because values are missing or infinite: 'b'"]
+    assert told["notes"] == ["ignored columns, because values are missing or infinite: 'b'"]
     told = answer(capsys, "select table.csv --target y --missing drop-rows --na inf --na NA")
-    assert told["notes"] == ["2 of 40 rows are left out, because values are missing"]
+    assert told["notes"] == ["ignored 2 of 40 rows, because values are missing"]
     assert "1 missing, 1 infinite" in run(capsys, "select table.csv --target y --missing drop-rows --dry-run")[1]
 
 
@@ -103,7 +103,7 @@ def test_the_advice_never_excludes_the_target(folder, capsys):
     err = run(capsys, "select table.csv --target y")[2]
     assert "column 'y' holds 39 numbers and 1 cell that is not a number (e.g. 'oh')" in err
     assert "--exclude" not in err
-    assert "or leave it out (--exclude b)" in run(capsys, "select table.csv --target a --exclude y")[2]
+    assert "or exclude it (--exclude b)" in run(capsys, "select table.csv --target a --exclude y")[2]
 
 
 # --- long cells ------------------------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ def test_large_identifiers_keep_their_digits(folder, capsys, first, form):
     ids = [first + 2 * i for i in range(N)]
     write("table.csv", "who,a,y", ids, A, Y)
     told = answer(capsys, f"select table.csv --target y --include who --output few.{form}")
-    assert "'who' holds whole numbers that lose digits as floating-point numbers" in told["notes"][0]
+    assert "'who' holds integers that lose digits in double precision" in told["notes"][0]
     assert "--exclude who" in told["notes"][0]
     if form == "csv":
         written = [row["who"] for row in csv.DictReader(Path("few.csv").read_text().splitlines())]

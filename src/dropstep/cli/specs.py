@@ -1,0 +1,66 @@
+"""Names with parameters on the command line: cp:sigma2=2,per_sample or fbed:rounds=2."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from dropstep.models.least_squares.criteria import CRITERIA, Criterion
+from dropstep.search.strategies import FBED, STRATEGIES
+
+Named = TypeVar("Named")
+
+PARAMETRIC_STRATEGIES: Mapping[str, type[FBED]] = {"fbed": FBED}
+
+
+def criterion_of(text: str) -> str | Criterion:
+    """A criterion by name, or with parameters: cp:sigma2=2,per_sample."""
+    return _named("criterion", text, ["auto", *CRITERIA], CRITERIA)
+
+
+def strategy_of(text: str) -> str | FBED:
+    """A strategy by name, or with parameters: fbed:rounds=2."""
+    return _named("strategy", text, list(STRATEGIES), PARAMETRIC_STRATEGIES)
+
+
+def _named(what: str, text: str, names: list[str], classes: Mapping[str, type[Named]]) -> str | Named:
+    """A name, or an object of the class of that name."""
+    name, _, arguments = text.partition(":")
+    if name not in names:
+        raise argparse.ArgumentTypeError(f"unknown {what} {name!r}; choose from {', '.join(names)}")
+    if not arguments:
+        return name
+    known = parameters(classes.get(name))
+    values = {}
+    for part in arguments.split(","):
+        key, _, value = part.partition("=")
+        if key not in known:
+            takes = f"takes {', '.join(known)}" if known else "takes no parameters"
+            raise argparse.ArgumentTypeError(f"{name} {takes}; got {key!r}")
+        values[key] = _parameter(key, value, known[key])
+    try:
+        return classes[name](**values)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def parameters(named: Any) -> dict[str, str]:
+    """Parameters of a class that the command line accepts, and their types."""
+    if named is None or not dataclasses.is_dataclass(named):
+        return {}
+    types = {field.name: str(field.type) for field in dataclasses.fields(named) if field.init}
+    return {name: kind for name, kind in types.items() if kind.split(" |")[0] in ("float", "int", "bool")}
+
+
+def _parameter(key: str, value: str, kind: str) -> float | int | bool:
+    if kind.startswith("bool"):
+        answers = {"": True, "true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+        if value.lower() not in answers:
+            raise argparse.ArgumentTypeError(f"{key} must be true or false; got {value!r}")
+        return answers[value.lower()]
+    try:
+        return int(value) if kind.startswith("int") else float(value)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{key} must be a number; got {value!r}") from None

@@ -1,0 +1,40 @@
+"""One-line descriptions of strategies, models, criteria and solvers."""
+
+from __future__ import annotations
+
+STRATEGIES = {
+    "forward": "add the candidate with the largest gain, while one may enter",
+    "backward": "start from all features and remove the one with the smallest loss, while one may leave",
+    "stepwise": "after every addition, remove the features that it made redundant",
+    "bidirectional": "make the single best move, an addition or a removal, while one is allowed",
+    "forward_backward": "forward to the end, then backward to the end",
+    "dropping": "forward with early dropping, a second forward pass over dropped candidates, then one backward pass",
+    "fbed": "forward with early dropping, repeated in rounds, then one backward pass",
+    "floating": "after every addition, remove features while that beats the best selection of the smaller size so far",
+    "swap": "forward to the end, then exchange a selected feature for a candidate while the score improves",
+}
+
+MODELS = {
+    "linear": "least squares for a continuous target",
+    "discriminant": "discriminant analysis for a categorical target",
+}
+
+CRITERIA = {
+    "rss": "residual sum of squares",
+    "r2": "coefficient of determination R², the share of the sum of squares that is explained",
+    "adj_r2": "adjusted R²",
+    "cp": "Mallows' Cp",
+    "aic": "Akaike information criterion",
+    "aicc": "Akaike information criterion corrected for small samples",
+    "bic": "Bayesian information criterion",
+    "ebic": "extended Bayesian information criterion, which also penalises the number of candidates searched",
+    "trace": "trace of inv(Sw) Sb (Lawley-Hotelling), between-class relative to within-class scatter",
+    "pillai": "Pillai's trace, the sum of the squared canonical correlations",
+    "wilks": "Wilks' lambda, the share of the generalised variance that the classes do not explain",
+    "roy": "Roy's largest root, the largest eigenvalue of inv(Sw) Sb",
+}
+
+SOLVERS = {
+    "gram": "Gram matrix precomputed in one pass over the rows",
+    "columns": "rows of the Gram matrix computed on demand",
+}
