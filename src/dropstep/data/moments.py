@@ -1,4 +1,4 @@
-"""Moments: counts, means and scatter of rows. They add up, so rows may come in any blocks, from anywhere."""
+"""Moments: counts, means and scatter matrix of rows. They can be added, so rows may be read in any blocks."""
 
 from __future__ import annotations
 
@@ -12,34 +12,52 @@ from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from dropstep.data import exchange
-from dropstep.data.scale import is_extreme, rescaled
+from dropstep.data.scale import is_extreme, rescaled_copy
 from dropstep.data.table import Table, as_table, as_weights, listed, refuse_missing
 from dropstep.data.target import Categorical, Continuous, Model, Target, as_target
 
 Floats = NDArray[np.float64]
 
-BLOCK = 2**20  # numbers in a block of rows that is copied to be centred
-LITTLE = 1e-6  # part of a scatter that a difference may leave before its cross products are checked,
-ROUNDING = 1e-14  # and before it is nothing but rounding
-CANCELS = 1e4  # part of a sum of squares that is the means', above which rows are centred before they are multiplied
+BLOCK_SIZE = 2**20  # values that are copied and centred at a time
+MIN_BLOCK_ROWS = 64
+MIN_REMAINDER = 1e-6  # relative scatter after a subtraction below which cross products are bounded again
+ROUNDING = 1e-14  # relative scatter after a subtraction that is rounding error
+MAX_CANCELLATION = 1e4  # centre rows first if the means' share of a sum of squares exceeds the scatter by this factor
+COUNT_TOLERANCE = 1e-9  # rounding error of a difference of counts, relative to the count of the whole
 
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Counts and means by class, and the scatter about the class means, of features and targets.
+    """Counts, means and scatter matrix of the rows of a table: all that least squares and discriminant analysis need.
 
-    A regression is the case of one class, with the targets as the last columns. Class labels need no
-    columns: their counts and means say it all. Invariant, for any rows a and b of one table:
-    ``of(a) + of(b)`` equals ``of(a and b)``, and ``(of(a) + of(b)) - of(b)`` equals ``of(a)``.
+    A regression has one class, and its targets are the last columns. Class labels have no columns: they enter through
+    the counts and means. Moments of disjoint sets of rows can be added, and those of a subset subtracted. Invariant,
+    for any disjoint sets of rows a and b of one table: ``of(a) + of(b)`` equals ``of(a and b)``, and
+    ``(of(a) + of(b)) - of(b)`` equals ``of(a)``.
 
     Attributes
     ----------
-    labels : the class labels, sorted; None for a regression.
-    counts : rows (sum of weights) by class.
-    means : mean of every column by class.
-    scatter : sum over rows of the outer product of a row's difference from its class mean.
-    n_targets : how many of the last columns are targets; 0 for classes.
-    feature_names : names of the features, if the rows had names.
+    labels : ndarray of shape (n_classes,) or None
+        Class labels, sorted; None for a regression.
+    counts : ndarray of shape (n_classes,)
+        Number of rows (sum of weights) of each class.
+    means : ndarray of shape (n_classes, n_features + n_targets)
+        Mean of every column, by class.
+    scatter : ndarray of shape (n_features + n_targets, n_features + n_targets)
+        Within-class scatter: sum over rows of the outer product of a row minus its class mean.
+    n_targets : int
+        Number of targets, which are the last columns; 0 for class labels.
+    feature_names : tuple of str or None
+        Feature names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from dropstep import Moments, select
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> total = Moments.of(X[:200], y[:200]) + Moments.of(X[200:], y[200:])
+    >>> select(total).selected == select(X, y).selected
+    True
     """
 
     labels: NDArray[Any] | None
@@ -51,36 +69,52 @@ class Moments:
 
     @classmethod
     def of(cls, X: Any, y: Any, *, sample_weight: Any = None, model: Model = "auto") -> Moments:
-        """Moments of the rows of a table, in one pass over blocks of rows.
+        """Moments of the rows of a table, in one pass.
 
-        When the rows of one table come in parts, name the model: what ``"auto"`` makes of y may differ between parts.
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            An array or a frame.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Target values or class labels.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Row weights; weight 2 is equivalent to repeating the row.
+        model : {"auto", "linear", "discriminant"}, default="auto"
+            Whether y holds target values or class labels; "auto" decides from the values of y. Pass the model if the
+            rows of a table come in blocks, because "auto" may decide differently from block to block.
+
+        Returns
+        -------
+        Moments
         """
         table = as_table(X)
         weights = as_weights(sample_weight, len(table.values))
         target = as_target(y, len(table.values), model, weights, whole=False)
         moments = _of_rows(table.values, target, weights, table.names)
         refuse_missing(table, moments.means[:, : moments.n_features])
-        _refuse_scale(table, moments, weights)
+        _check_scale(table, moments, weights)
         return moments
 
     @property
     def n_features(self) -> int:
+        """Number of features."""
         return len(self.scatter) - self.n_targets
 
     @property
     def n_rows(self) -> float:
+        """Number of rows (sum of weights)."""
         return float(self.counts.sum())
 
     def __add__(self, other: Moments) -> Moments:
         a, b = self._aligned(other)
         counts = a.counts + b.counts
         share = np.divide(b.counts, counts, out=np.zeros_like(counts), where=counts > 0)
-        apart = b.means - a.means
-        between = np.sqrt(a.counts * share)[:, None] * apart
+        difference = b.means - a.means
+        between = np.sqrt(a.counts * share)[:, None] * difference
         return Moments(
             a.labels,
             counts,
-            a.means + share[:, None] * apart,
+            a.means + share[:, None] * difference,
             a.scatter + b.scatter + between.T @ between,
             a.n_targets,
             a.feature_names,
@@ -89,18 +123,18 @@ class Moments:
     def __sub__(self, part: Moments) -> Moments:
         whole, part = self._aligned(part)
         counts = whole.counts - part.counts
-        if len(counts) != len(self.counts) or np.any(counts < -1e-9 * whole.counts):
-            raise ValueError("moments can be subtracted only from moments that contain the same rows")
-        kept = counts > 1e-9 * whole.counts
+        if len(counts) != len(self.counts) or np.any(counts < -COUNT_TOLERANCE * whole.counts):
+            raise ValueError("Moments can be subtracted only from Moments that contain the same rows")
+        kept = counts > COUNT_TOLERANCE * whole.counts
         counts = np.where(kept, counts, 0.0)
         factor = np.divide(part.counts, counts, out=np.zeros_like(counts), where=kept)
-        apart = np.where(kept[:, None], whole.means - part.means, 0.0)
-        between = np.sqrt(part.counts * (1 + factor))[:, None] * apart
+        difference = np.where(kept[:, None], whole.means - part.means, 0.0)
+        between = np.sqrt(part.counts * (1 + factor))[:, None] * difference
         return Moments(
             None if whole.labels is None else whole.labels[kept],
             counts[kept],
-            (whole.means + factor[:, None] * apart)[kept],
-            _cleared(whole.scatter - part.scatter - between.T @ between, whole),
+            (whole.means + factor[:, None] * difference)[kept],
+            _without_rounding(whole.scatter - part.scatter - between.T @ between, whole),
             whole.n_targets,
             whole.feature_names,
         )
@@ -108,20 +142,21 @@ class Moments:
     def _aligned(self, other: Moments) -> tuple[Moments, Moments]:
         """Both moments over the union of their classes."""
         if not isinstance(other, Moments):
-            raise TypeError(f"moments add up with moments only, not with {type(other).__name__}")
+            raise TypeError(f"Moments can be combined only with Moments; got {type(other).__name__}")
         if self.scatter.shape != other.scatter.shape or (self.labels is None) != (other.labels is None):
             raise ValueError(
-                "moments of different tables do not add up: they must have the same features and the same kind of "
-                "target (name the model in Moments.of when blocks could look different)"
+                "Moments of different tables cannot be combined: the number of features and the type of target must be "
+                "the same (pass model= to Moments.of if blocks of y could be read differently)"
             )
         if self.feature_names != other.feature_names:
-            raise ValueError("moments of different tables do not add up: their feature names differ")
+            raise ValueError("Moments of different tables cannot be combined: their feature names differ")
         if self.labels is None or other.labels is None or np.array_equal(self.labels, other.labels):
             return self, other
         labels = np.union1d(self.labels, other.labels)
         return self._over(labels), other._over(labels)
 
     def _over(self, labels: NDArray[Any]) -> Moments:
+        """The same moments with classes that have no rows."""
         assert self.labels is not None
         at = np.searchsorted(labels, self.labels)
         counts = np.zeros(len(labels))
@@ -130,7 +165,13 @@ class Moments:
         return Moments(labels, counts, means, self.scatter, self.n_targets, self.feature_names)
 
     def save(self, file: str | FilePath) -> None:
-        """Write the moments to an ``.npz`` file."""
+        """Write the moments to an ``.npz`` file.
+
+        Parameters
+        ----------
+        file : str or Path
+            The file; an existing one is replaced.
+        """
         arrays: dict[str, Any] = {
             "counts": self.counts,
             "means": self.means,
@@ -145,7 +186,22 @@ class Moments:
 
     @classmethod
     def load(cls, file: str | FilePath) -> Moments:
-        """Read moments that `save` wrote; a file that holds no valid moments raises ValueError."""
+        """Read moments from a file written by `save`.
+
+        Parameters
+        ----------
+        file : str or Path
+            The file.
+
+        Returns
+        -------
+        Moments
+
+        Raises
+        ------
+        ValueError
+            If the file does not contain valid moments.
+        """
         arrays = exchange.read(file)
         names = arrays.pop("feature_names", None)
         return cls(
@@ -153,36 +209,52 @@ class Moments:
         )
 
 
-def _cleared(scatter: Floats, whole: Moments) -> Floats:
-    """A difference from the scatter of the whole, without the rounding errors that no scatter matrix has.
+def _without_rounding(scatter: Floats, whole: Moments) -> Floats:
+    """A difference of scatter matrices, corrected so that it is a scatter matrix.
 
-    A diagonal within rounding of the whole is 0; where little remains of it, |S_ij| <= sqrt(S_ii S_jj) is restored.
+    Diagonal elements at rounding level are set to 0; where little remains, |S_ij| <= sqrt(S_ii S_jj) is enforced.
     """
     diagonal, before = np.diagonal(scatter), np.diagonal(whole.scatter)
-    few = np.flatnonzero(diagonal <= LITTLE * before)
-    if len(few):
+    small = np.flatnonzero(diagonal <= MIN_REMAINDER * before)
+    if len(small):
         rounding = ROUNDING * np.sqrt(before) * np.sqrt(before + whole.counts @ whole.means**2)
         sd = np.sqrt(np.where(diagonal > rounding, diagonal, 0.0))
-        bound = np.outer(sd[few], sd)
-        rows = np.clip(scatter[few], -bound, bound)
-        scatter[few], scatter[:, few] = rows, rows.T
-        scatter[few, few] = np.square(sd[few])
+        bound = np.outer(sd[small], sd)
+        rows = np.clip(scatter[small], -bound, bound)
+        scatter[small], scatter[:, small] = rows, rows.T
+        scatter[small, small] = np.square(sd[small])
     return scatter
 
 
 def of_rows(
     X: NDArray[Any], target: Target, weights: Floats | None = None, names: Sequence[str] | None = None
 ) -> Moments:
-    """Moments of checked rows; columns of extreme scale are rescaled in a copy of X."""
+    """Moments of validated rows; columns of extreme scale are rescaled in a copy of X.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Feature values.
+    target : Continuous or Categorical
+        Target values or class labels.
+    weights : ndarray of shape (n_samples,) or None, default=None
+        Row weights.
+    names : sequence of str or None, default=None
+        Feature names.
+
+    Returns
+    -------
+    Moments
+    """
     moments = _of_rows(X, target, weights, names)
-    copy = rescaled(X, *_squares(moments), weights)
+    copy = rescaled_copy(X, *_squares(moments), weights)
     return moments if copy is None else _of_rows(copy, target, weights, names)
 
 
 def _of_rows(X: NDArray[Any], target: Target, weights: Floats | None, names: Sequence[str] | None) -> Moments:
-    """Moments in one pass: sums by class, and one symmetric product."""
+    """Moments without a check of their scale: sums by class, and one symmetric product."""
     labels, n_targets = (target.labels, 0) if isinstance(target, Categorical) else (None, target.values.shape[1])
-    with np.errstate(invalid="ignore", over="ignore"):  # NaN and infinity show in the means and are refused by name
+    with np.errstate(invalid="ignore", over="ignore"):  # NaN and infinity are reported later, by column
         counts, means = _class_means(X, target, weights)
         scatter = _scatter(X, target, weights, counts, means)
     return Moments(labels, counts, means, scatter, n_targets, None if names is None else tuple(names))
@@ -195,30 +267,30 @@ def _squares(moments: Moments) -> tuple[Floats, Floats]:
         return diagonal[:p] + moments.counts @ moments.means[:, :p] ** 2, diagonal[p:]
 
 
-def _refuse_scale(table: Table, moments: Moments, weights: Floats | None) -> None:
-    """Moments store absolute numbers, so squares must be representable, unless they are of a small constant."""
+def _check_scale(table: Table, moments: Moments, weights: Floats | None) -> None:
+    """Reject columns whose squares float64 cannot represent, other than small constants (moments are not scaled)."""
     squares, targets = _squares(moments)
     present = slice(None) if weights is None else weights > 0
-    bad, most = [], 0.0
+    bad, largest = [], 0.0
     for j in np.flatnonzero(is_extreme(squares, targets)):
         column = table.values[present, j]
         if not squares[j] < 1 or column.min() < column.max():
             bad.append(int(j))
-            most = max(most, float(np.abs(column.astype(np.float64)).max()))
+            largest = max(largest, float(np.abs(column.astype(np.float64)).max()))
     if bad:
         raise ValueError(
-            f"the squares of {listed(table, bad)} (values up to {most:g}), or their products with y, are out of the "
+            f"the squares of {listed(table, bad)} (values up to {largest:g}), or their products with y, are out of the "
             "range of float64, in which moments are stored; rescale these columns"
         )
 
 
 def _blocks(X: NDArray[Any]) -> Iterator[slice]:
-    step = max(64, BLOCK // X.shape[1])
+    step = max(MIN_BLOCK_ROWS, BLOCK_SIZE // X.shape[1])
     return (slice(start, start + step) for start in range(0, len(X), step))
 
 
 def _class_means(X: NDArray[Any], target: Target, weights: Floats | None) -> tuple[Floats, Floats]:
-    """Rows and means of features and targets, by class."""
+    """Number of rows, and means of features and targets, by class."""
     w = np.ones(len(X)) if weights is None else weights
     if isinstance(target, Continuous):
         sums = np.concatenate([_sums(w[None, :], X), w[None, :] @ target.values], axis=1)
@@ -234,6 +306,7 @@ def _class_means(X: NDArray[Any], target: Target, weights: Floats | None) -> tup
 
 
 def _sums(member: Floats, X: NDArray[Any]) -> Floats:
+    """member @ X, converted to float64 one block at a time."""
     if X.dtype == np.float64:
         return np.asarray(member @ X)
     total = np.zeros((len(member), X.shape[1]))
@@ -243,17 +316,17 @@ def _sums(member: Floats, X: NDArray[Any]) -> Floats:
 
 
 def _scatter(X: NDArray[Any], target: Target, weights: Floats | None, counts: Floats, means: Floats) -> Floats:
-    """Scatter about the class means. Rows are copied, a block at a time, only to centre, weigh or convert them.
+    """Scatter about the class means. Rows are copied, one block at a time, only to centre, weight or convert them.
 
-    X'X minus the part of the means has all its digits unless the means have nearly all of the sum of squares.
+    X'X minus the share of the means is accurate unless the means account for nearly all of the sum of squares.
     """
     p = X.shape[1]
     if weights is None and X.dtype == np.float64:
         gram = X.T @ X  # a symmetric product, in any memory order
         between = counts @ means[:, :p] ** 2
-        if np.all(between <= CANCELS * (np.diagonal(gram) - between)):
-            weighed = np.sqrt(counts)[:, None] * means[:, :p]
-            return _with_targets(gram - weighed.T @ weighed, X, target, means)
+        if np.all(between <= MAX_CANCELLATION * (np.diagonal(gram) - between)):
+            weighted = np.sqrt(counts)[:, None] * means[:, :p]
+            return _with_targets(gram - weighted.T @ weighted, X, target, means)
     y = target.values if isinstance(target, Continuous) else None
     gram = np.zeros((means.shape[1], means.shape[1]), order="F")
     for rows in _blocks(X):
@@ -269,7 +342,7 @@ def _scatter(X: NDArray[Any], target: Target, weights: Floats | None, counts: Fl
 
 
 def _with_targets(scatter: Floats, X: NDArray[Any], target: Target, means: Floats) -> Floats:
-    """The scatter of the features, bordered by the products of the targets."""
+    """Scatter of features and targets, from that of the features."""
     if isinstance(target, Categorical):
         return scatter
     p = len(scatter)

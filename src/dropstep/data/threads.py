@@ -1,4 +1,4 @@
-"""Threads: sums over rows on as many threads as BLAS would use."""
+"""Threads: sums over rows, on as many threads as BLAS would use."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-PARTS = 8  # parts into which rows are divided, and so the largest number of threads
+N_PARTS = 8  # parts into which the rows are divided, and so the maximum number of threads
 
 
 @cache
 def _blas() -> Any:
-    """The loaded BLAS libraries: finding them takes milliseconds, reading their limits microseconds."""
+    """The loaded BLAS libraries. Finding them takes milliseconds, reading their limits microseconds."""
     return ThreadpoolController().select(user_api="blas")
 
 
 def n_threads() -> int:
-    """The number of threads that BLAS would use now, at most PARTS.
+    """Number of threads that BLAS would use now, at most N_PARTS.
 
     `joblib.cpu_count` respects affinity, CPU quotas and LOKY_MAX_CPU_COUNT; the limits of BLAS include those of
     `threadpool_limits` and of joblib's workers.
     """
-    limits = [PARTS, int(joblib.cpu_count())]
+    limits = [N_PARTS, int(joblib.cpu_count())]
     limits += [library["num_threads"] for library in _blas().info() if library["num_threads"]]
     openmp = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     if openmp.isdecimal():
@@ -38,11 +38,22 @@ def n_threads() -> int:
 
 
 def in_threads(part: Callable[[slice], NDArray[np.float64]], n: int) -> NDArray[np.float64]:
-    """The sum of a function over parts of n rows.
+    """Sum of a function over N_PARTS slices of n rows.
 
-    The parts and the order of the sum are the same for any number of threads, and so is the result.
+    The slices and the order of summation do not depend on the number of threads, so neither does the result.
+
+    Parameters
+    ----------
+    part : callable
+        Function of a slice of rows that returns an array.
+    n : int
+        Number of rows.
+
+    Returns
+    -------
+    ndarray
     """
-    bounds = np.linspace(0, n, PARTS + 1).astype(int)
+    bounds = np.linspace(0, n, N_PARTS + 1).astype(int)
     parts = [slice(int(a), int(b)) for a, b in pairwise(bounds)]
     threads = n_threads()
     if threads == 1:

@@ -1,4 +1,4 @@
-"""Compare: every strategy on one table, with the error of a model on what it selects, selection inside the folds."""
+"""Compare: cross-validated errors of strategies on one table, with the selection repeated inside every fold."""
 
 from __future__ import annotations
 
@@ -29,38 +29,53 @@ Fold = tuple[Rows, Rows]
 Tick = Callable[[str, int, int], None]
 
 ALL, NONE = "all features", "no features"
-QUICK, TIMES = 0.2, 3  # a search quicker than this many seconds is timed so many times, and the least counts
+MAX_QUICK_SECONDS, MAX_REPEATS = 0.2, 3  # a search quicker than this is repeated, and the best time counts
 
 
 @dataclass(frozen=True)
 class Errors:
-    """Errors of one model, one number a fold: root mean squared error, or share of wrong classes."""
+    """Cross-validated errors of one model.
+
+    Attributes
+    ----------
+    model : str
+        Name of the model that is fitted on the selected features.
+    folds : tuple of float
+        Error of each fold: root mean squared error, or error rate.
+    """
 
     model: str
     folds: tuple[float, ...]
 
     @property
     def mean(self) -> float:
+        """Mean over the folds."""
         return float(np.mean(self.folds))
 
     @property
     def deviation(self) -> float:
-        """Standard deviation over the folds. Folds share rows, so it is no standard error."""
+        """Standard deviation over the folds. Training sets overlap, so it does not give a standard error."""
         return float(np.std(self.folds, ddof=1))
 
 
 @dataclass(frozen=True)
 class Row:
-    """One strategy.
+    """Results of one strategy.
 
     Attributes
     ----------
-    strategy : its name, or "all features", or "no features".
-    path : the path on all rows; None for the last two, and where the strategy refused.
-    seconds : how long that took.
-    sizes : how many columns were selected in each fold.
-    errors : for each model.
-    refusal : why the strategy could not run; empty when it could.
+    strategy : str
+        Name of the strategy, "all features" or "no features".
+    path : SelectionPath or None
+        Path on all rows; None for "all features" and "no features", and if the strategy raised an error.
+    seconds : float
+        Time of the search on all rows.
+    sizes : tuple of int
+        Number of selected columns in each fold.
+    errors : tuple of Errors
+        Cross-validated errors, one per model.
+    refusal : str
+        Message of the error that the strategy raised; empty if there was none.
     """
 
     strategy: str
@@ -81,74 +96,87 @@ def compare(
     row_groups: Any = None,
     svm: bool = False,
     tick: Tick | None = None,
-    **words: Any,
+    **params: Any,
 ) -> list[Row]:
-    """Run strategies on the same rows and the same folds.
+    """Compare strategies on the same rows and the same folds.
+
+    The selection is repeated inside every fold, so that the errors are not biased by it.
 
     Parameters
     ----------
-    X, y : as for `select`.
-    strategies : names of strategies.
-    folds, seed : the rows are shuffled by the seed and cut into so many folds; classes keep their shares.
-    row_groups : one label a row; rows with the same label stay in one fold.
-    svm : whether a support vector machine is tried as well, for classes.
-    tick : called with what is being done, how many fits are done, and how many there are.
-    words : the words of `select`, but strategy and sample_weight.
+    X : array-like of shape (n_samples, n_features)
+        Features.
+    y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        Target values or class labels.
+    strategies : sequence of str, default=all
+        Names of strategies.
+    folds : int, default=5
+        Number of cross-validation folds, stratified by class.
+    seed : int, default=0
+        Seed of the shuffling before the rows are split into folds.
+    row_groups : array-like of shape (n_samples,) or None, default=None
+        One label per row; rows with the same label are in the same fold.
+    svm : bool, default=False
+        Whether to fit a support vector machine too, for class labels.
+    tick : callable or None, default=None
+        Progress callback; called with a description, the number of fits done and their total number.
+    **params
+        Parameters of `select`, other than `strategy` and `sample_weight`.
 
     Returns
     -------
     list of Row
-        One for each strategy, then one with all features and one with none.
+        One per strategy, then one with all features and one with none.
     """
     X = np.asarray(X)
-    target = as_target(y, len(X), words.get("model", "auto"))
-    words = {**words, "model": "discriminant" if isinstance(target, Categorical) else "linear"}
+    target = as_target(y, len(X), params.get("model", "auto"))
+    params = {**params, "model": "discriminant" if isinstance(target, Categorical) else "linear"}
     values = target.codes if isinstance(target, Categorical) else target.values
-    parts = _folds(X, target, folds, seed, row_groups)
-    rows = [*strategies, ALL, NONE]
-    done, whole = 0, len(rows) * (len(parts) + 1)
+    splits = _splits(X, target, folds, seed, row_groups)
+    names = [*strategies, ALL, NONE]
+    done, total = 0, len(names) * (len(splits) + 1)
 
     def say(text: str) -> None:
         nonlocal done
         if tick is not None:
-            tick(text, done, whole)
+            tick(text, done, total)
         done += 1
 
-    compared = []
-    for name in rows:
-        chosen = _fixed(name, X.shape[1]) if name in (ALL, NONE) else {"strategy": name, **words}
+    rows = []
+    for name in names:
+        chosen = _fixed(name, X.shape[1]) if name in (ALL, NONE) else {"strategy": name, **params}
         try:
-            compared.append(_row(name, X, values, chosen, parts, _models(target, svm), say))
+            rows.append(_row(name, X, values, chosen, splits, _models(target, svm), say))
         except ValueError as error:
-            compared.append(Row(name, None, 0.0, (), (), str(error)))
-    return compared
+            rows.append(Row(name, None, 0.0, (), (), str(error)))
+    return rows
 
 
 def _fixed(name: str, n_features: int) -> list[int]:
     return list(range(n_features)) if name == ALL else []
 
 
-def _folds(X: Floats, target: Target, folds: int, seed: int, row_groups: Any) -> list[Fold]:
-    """Rows to learn from and rows to be judged on, for each fold."""
-    n_parts = len(X) if row_groups is None else len(np.unique(row_groups))
-    if n_parts < folds:
-        what = "rows" if row_groups is None else "groups of rows"
-        raise ValueError(f"{folds} folds need at least as many {what}; there are {n_parts}")
+def _splits(X: Floats, target: Target, folds: int, seed: int, row_groups: Any) -> list[Fold]:
+    """Training and test rows of each fold."""
+    n_units = len(X) if row_groups is None else len(np.unique(row_groups))
+    if n_units < folds:
+        unit = "rows" if row_groups is None else "groups of rows"
+        raise ValueError(f"{folds} folds require at least {folds} {unit}; there are {n_units}")
     classes = isinstance(target, Categorical)
-    words = {"n_splits": folds, "shuffle": True, "random_state": seed}
+    options = {"n_splits": folds, "shuffle": True, "random_state": seed}
     if row_groups is None:
-        splitter = StratifiedKFold(**words) if classes else KFold(**words)
+        splitter = StratifiedKFold(**options) if classes else KFold(**options)
     else:
-        splitter = StratifiedGroupKFold(**words) if classes else GroupKFold(**words)
+        splitter = StratifiedGroupKFold(**options) if classes else GroupKFold(**options)
     labels = target.codes if isinstance(target, Categorical) else np.zeros(len(X))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a class with fewer rows than folds: it is absent from some
-        parts = [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(X, labels, row_groups)]
-    return [(_learnable(train, target), test) for train, test in parts if len(test)]
+        warnings.simplefilter("ignore")  # a class with fewer rows than folds
+        splits = [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(X, labels, row_groups)]
+    return [(_without_singletons(train, target), test) for train, test in splits if len(test)]
 
 
-def _learnable(train: Rows, target: Target) -> Rows:
-    """Rows to learn from, without classes of which a single row is left: they have no scatter."""
+def _without_singletons(train: Rows, target: Target) -> Rows:
+    """Training rows without classes of a single row, which have no scatter."""
     if not isinstance(target, Categorical):
         return train
     counts = np.bincount(target.codes[train], minlength=len(target.labels))
@@ -167,15 +195,15 @@ def _row(
     X: Floats,
     values: NDArray[Any],
     chosen: dict[str, Any] | list[int],
-    parts: list[Fold],
+    splits: list[Fold],
     models: dict[str, Callable[[], Any]],
     say: Callable[[str], None],
 ) -> Row:
-    """One strategy: its path on all rows, and its errors fold by fold, with the selection made anew in each."""
+    """Path on all rows, and errors of every fold; `chosen` has the parameters of `select`, or fixed features."""
     say(f"{name}, all rows")
     path, seconds = _timed(X, values, chosen) if isinstance(chosen, dict) else (None, 0.0)
     sizes, errors = [], []
-    for fold, (train, test) in enumerate(parts, start=1):
+    for fold, (train, test) in enumerate(splits, start=1):
         say(f"{name}, fold {fold}")
         selected = chosen if isinstance(chosen, list) else list(select(X[train], values[train], **chosen).selected)
         sizes.append(len(selected))
@@ -184,28 +212,28 @@ def _row(
     return Row(name, path, seconds, tuple(sizes), tuple(Errors(model, folds) for model, folds in by_model))
 
 
-def _timed(X: Floats, values: NDArray[Any], words: dict[str, Any]) -> tuple[SelectionPath, float]:
-    """The path on all rows, and how long it took."""
+def _timed(X: Floats, values: NDArray[Any], params: dict[str, Any]) -> tuple[SelectionPath, float]:
+    """Path on all rows, and the best time of a few searches."""
     best = np.inf
-    for _ in range(TIMES):
+    for _ in range(MAX_REPEATS):
         start = time.perf_counter()
-        path = select(X, values, **words)
+        path = select(X, values, **params)
         best = min(best, time.perf_counter() - start)
-        if best > QUICK:
+        if best > MAX_QUICK_SECONDS:
             break
     return path, best
 
 
 def _error(make: Callable[[], Any], X: Floats, values: NDArray[Any], train: Rows, test: Rows) -> float:
-    """The error on the rows to be judged on; without a feature, of the mean or of the most frequent class."""
+    """Error on the test rows; without features, that of the mean or of the most frequent class."""
     classes = values.ndim == 1
     if X.shape[1]:
         model = make()
     else:
         model, X = (DummyClassifier() if classes else DummyRegressor()), np.zeros((len(X), 1))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # collinear features, when all of them are taken
-        told = model.fit(X[train], values[train]).predict(X[test])
+        warnings.simplefilter("ignore")  # collinear features, if all are used
+        predicted = model.fit(X[train], values[train]).predict(X[test])
     if classes:
-        return float(np.mean(told != values[test]))
-    return float(np.sqrt(np.mean((told.reshape(values[test].shape) - values[test]) ** 2)))
+        return float(np.mean(predicted != values[test]))
+    return float(np.sqrt(np.mean((predicted.reshape(values[test].shape) - values[test]) ** 2)))

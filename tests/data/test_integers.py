@@ -1,4 +1,4 @@
-"""Integers and booleans are read as they are, a block at a time: no copy in float64, and the same path as from one."""
+"""Integers and booleans are converted one block at a time: no float64 copy of X, and the same path as with one."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def test_the_same_path_as_float64(dtype: Any, solver: str, n: int, p: int) -> No
     for kind in ("numbers", "classes"):
         X, y = table(dtype, n, p, kind)
         weights = np.random.default_rng(0).integers(0, 3, n)
-        for words in ({}, {"sample_weight": weights}):
-            double = select(X.astype(np.float64), y, solver=solver, max_features=6, **words)
+        for params in ({}, {"sample_weight": weights}):
+            double = select(X.astype(np.float64), y, solver=solver, max_features=6, **params)
             for order in "CF":
-                path = select(np.asarray(X, order=order), y, solver=solver, max_features=6, **words)
+                path = select(np.asarray(X, order=order), y, solver=solver, max_features=6, **params)
                 assert double.selected
                 assert (path.selected, path.ranking, path.stop) == (double.selected, double.ranking, double.stop)
                 assert path.n_evaluations == double.n_evaluations

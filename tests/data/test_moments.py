@@ -1,4 +1,4 @@
-"""Moments add up, subtract, save and load: rows may come in any blocks, from anywhere, and the search is the same."""
+"""Moments are added, subtracted, saved and loaded: the search does not depend on how rows are divided into blocks."""
 
 from __future__ import annotations
 
@@ -150,10 +150,10 @@ def test_select_of_moments_is_select_of_rows(kind: str, strategy: str) -> None:
     for seed in range(6, 9):
         table = rows(seed, kind)
         frame = pd.DataFrame(table.X, columns=list("abcdefg"))
-        words: dict[str, Any] = {"strategy": strategy, "exclude": ["g"]}
-        by_rows = select(frame, table.y, sample_weight=table.weights, model=table.model, solver="columns", **words)
+        params: dict[str, Any] = {"strategy": strategy, "exclude": ["g"]}
+        by_rows = select(frame, table.y, sample_weight=table.weights, model=table.model, solver="columns", **params)
         moments = Moments.of(frame, table.y, sample_weight=table.weights, model=table.model)
-        by_moments = select(moments, **words)
+        by_moments = select(moments, **params)
         assert by_moments.selected == by_rows.selected
         assert by_moments.selected_names == by_rows.selected_names
         assert by_moments.ranking == by_rows.ranking
@@ -207,13 +207,13 @@ def test_moments_that_do_not_belong_together_are_refused() -> None:
     other = Moments.of(frame.rename(columns={"a": "z"}), rows(1, "numbers").y)
     for a, b in ((numbers, classes), (numbers, fewer), (numbers, targets), (classes, numbers)):
         for combine in (Moments.__add__, Moments.__sub__):
-            with pytest.raises(ValueError, match="do not add up: they must have the same features"):
+            with pytest.raises(ValueError, match="cannot be combined: the number of features and the type of target"):
                 combine(a, b)
     for a, b in ((named, other), (named, numbers)):
         with pytest.raises(ValueError, match="feature names differ"):
             a + b
     for odd in (3, None, np.ones(3)):
-        with pytest.raises(TypeError, match="add up with moments only"):
+        with pytest.raises(TypeError, match="can be combined only with Moments; got"):
             numbers + odd
 
 

@@ -61,11 +61,11 @@ def test_scale_of_the_features(kind: str, solver: str, n: int, p: int) -> None:
 def test_weights_and_strategies(strategy: str, solver: str, n: int, p: int) -> None:
     for kind in ("numbers", "classes"):
         X, y = table(kind, n, p)
-        words: dict[str, Any] = {"sample_weight": np.random.default_rng(0).integers(0, 4, n), "strategy": strategy}
-        words |= {"solver": solver, "max_features": 8, "exclude": range(40, p) if strategy == "backward" else None}
-        plain = select(X, y, **words)
+        params: dict[str, Any] = {"sample_weight": np.random.default_rng(0).integers(0, 4, n), "strategy": strategy}
+        params |= {"solver": solver, "max_features": 8, "exclude": range(40, p) if strategy == "backward" else None}
+        plain = select(X, y, **params)
         for factor in (1e-200, 1e200):
-            same(select(X * factor, y, **words), plain)
+            same(select(X * factor, y, **params), plain)
 
 
 @pytest.mark.parametrize(("n", "p"), SHAPES)

@@ -1,4 +1,4 @@
-"""float32 stays float32 where that is safe, costs no copy, and the path says so where it is not."""
+"""float32 data is neither copied nor converted where that is safe, and the path has a note where it is not."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dropstep import Selector, select
 
 
 def table(seed: int, classes: int, n: int, p: int) -> tuple[NDArray[np.float64], NDArray[Any]]:
-    """A planted signal whose features are told apart clearly; values that a float32 holds exactly."""
+    """A planted signal with clearly different effects; values that float32 represents exactly."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, p)).astype(np.float32).astype(np.float64)
     y: NDArray[Any]
@@ -47,16 +47,16 @@ def test_the_same_set_as_float64(classes: int, n: int, p: int, solver: str) -> N
 @pytest.mark.parametrize("classes", [0, 3])
 def test_every_strategy(strategy: str, classes: int) -> None:
     X, y = table(3, classes, 2400, 120)
-    words = {"strategy": strategy, "max_features": None if strategy == "backward" else 12}
-    words |= {"enter": 0.05, "leave": 0.05} if classes else {}
-    double = select(X, y, **words)
-    assert set(select(X.astype(np.float32), y, **words).selected) == set(double.selected)
+    params = {"strategy": strategy, "max_features": None if strategy == "backward" else 12}
+    params |= {"enter": 0.05, "leave": 0.05} if classes else {}
+    double = select(X, y, **params)
+    assert set(select(X.astype(np.float32), y, **params).selected) == set(double.selected)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize(("dtype", "classes"), [(np.float32, 0), (np.float32, 4), (np.float64, 3)])
 def test_nothing_like_a_copy_is_made(dtype: type, classes: int, order: Any) -> None:
-    """40 MB of features are read in place: what is allocated beside them is a small part of that."""
+    """40 MB of features are read in place: what is allocated in addition is a small fraction of that."""
     rng = np.random.default_rng(0)
     n, p = (2000, 5000) if dtype == np.float32 else (2000, 2500)
     X = np.asarray(rng.standard_normal((n, p), dtype=np.float32), dtype=dtype, order=order)
@@ -76,7 +76,7 @@ def test_nothing_like_a_copy_is_made(dtype: type, classes: int, order: Any) -> N
 
 @pytest.mark.parametrize("classes", [0, 3])
 def test_it_says_so_where_float32_is_not_safe(classes: int) -> None:
-    """A mean far from zero leaves a float32 few digits for what varies: products are made in float64 then."""
+    """With a mean far from zero, few digits of a float32 vary: products are then computed in float64."""
     X, y = table(4, classes, 700, 500)
     far = (X + 1000.0).astype(np.float32)
     path = select(far, y)
@@ -100,7 +100,7 @@ def test_shifted_float32_keeps_what_it_holds(classes: int, shift: float) -> None
 
 @pytest.mark.parametrize("classes", [0, 3])
 def test_large_and_small_float32(classes: int) -> None:
-    """Squares of 1e30 and of 1e-30 are no float32."""
+    """float32 cannot represent the squares of 1e30 and 1e-30."""
     for n, p in SIZES:
         X, y = table(6, classes, n, p)
         for factor in (1e15, 1e-15, 1e30, 1e-30):

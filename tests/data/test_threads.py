@@ -1,4 +1,4 @@
-"""Threads of our own are as many as BLAS would use, and the result does not depend on their number."""
+"""As many threads are used as BLAS would use, and the result does not depend on their number."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from dropstep import select, threads
+from dropstep import select
+from dropstep.data import threads
 from dropstep.data.threads import in_threads, n_threads
 
 
@@ -42,7 +43,7 @@ def used(n: int = 800) -> int:
             gate.wait(timeout=30)
         return np.ones(1)
 
-    assert in_threads(part, n) == threads.PARTS
+    assert in_threads(part, n) == threads.N_PARTS
     return len(seen)
 
 
@@ -86,10 +87,10 @@ def test_one_thread_in_workers_that_limit_inner_threads() -> None:
 
 
 def test_one_thread_starts_no_pool(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*_: Any) -> None:
+    def fail(*_: Any) -> None:
         raise AssertionError("a pool was started")
 
-    monkeypatch.setattr(threads, "ThreadPoolExecutor", refused)
+    monkeypatch.setattr(threads, "ThreadPoolExecutor", fail)
     X = np.random.default_rng(0).normal(size=(700, 500))
     with threadpool_limits(1):
         assert select(X, X[:, 3] + X[:, 5], solver="columns").selected == (3, 5)
