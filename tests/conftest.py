@@ -1,4 +1,4 @@
-"""Fixtures for every test."""
+"""Fixtures shared by all tests."""
 
 import os
 from pathlib import Path
@@ -24,7 +24,7 @@ def data_dir() -> Path:
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
-    """An empty folder, which is the current one."""
+    """An empty folder, made the current one."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

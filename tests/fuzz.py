@@ -1,6 +1,6 @@
-"""Compare the library with the reference on random problems, for a time: ``make fuzz SECONDS=300 SEED=0``.
+"""Compare the library with the reference on random problems: ``make fuzz SECONDS=300 SEED=0``.
 
-Problems are numbered from the seed on, so that a run can be repeated and continued. Failures are printed minimised.
+Problems are numbered consecutively from the seed, so that a run can be repeated and continued. Failures are minimised.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 import traceback
 from concurrent.futures import ProcessPoolExecutor
 
-CHUNK = 50  # problems that a worker takes at a time
+CHUNK = 50  # problems per task
 SHOWN = 5  # failures that are printed in full
 
 
@@ -20,15 +20,15 @@ def failures(start: int) -> list[tuple[int, str]]:
     """Numbers and messages of the problems of one chunk that fail."""
     from problems import compare, problem
 
-    found = []
+    failed = []
     for seed in range(start, start + CHUNK):
         try:
             message = compare(problem(seed))
-        except Exception:  # whatever goes wrong is a finding
+        except Exception:  # an unexpected error is a failure too
             message = traceback.format_exc(limit=-3)
         if message:
-            found.append((seed, message))
-    return found
+            failed.append((seed, message))
+    return failed
 
 
 def main() -> int:
@@ -37,20 +37,20 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="number of the first problem")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     args = parser.parse_args()
-    end, start, found, done = time.monotonic() + args.seconds, args.seed, [], 0
+    end, start, failed, done = time.monotonic() + args.seconds, args.seed, [], 0
     with ProcessPoolExecutor(args.jobs) as pool:
         running = []
         while time.monotonic() < end or running:
             while time.monotonic() < end and len(running) < 2 * args.jobs:
                 running.append(pool.submit(failures, start))
                 start += CHUNK
-            found += running.pop(0).result()
+            failed += running.pop(0).result()
             done += CHUNK
-    print(f"{done} problems from number {args.seed}: {len(found)} differ from the reference")
-    for seed, message in found:
+    print(f"{done} problems from number {args.seed}: {len(failed)} differ from the reference")
+    for seed, message in failed:
         print(f"  {seed}: {message.splitlines()[-1]}")
-    _explain([seed for seed, _ in found[:SHOWN]])
-    return 1 if found else 0
+    _explain([seed for seed, _ in failed[:SHOWN]])
+    return 1 if failed else 0
 
 
 def _explain(seeds: list[int]) -> None:

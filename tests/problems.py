@@ -1,32 +1,34 @@
-"""Random selection problems, drawn from a seed: tables as ugly as real ones, with parameters of every kind.
+"""Random selection problems, drawn from a seed: degenerate tables of many kinds, with all parameters of a selection.
 
-Collinear groups (full one-hot coding, nested factors), units of unequal rank, exact fits, several targets of which one
-may be explained exactly, few rows, exact multiples, sums, copies and constants, weights, caps, includes and excludes,
-with every strategy, criterion and rule. `compare` runs the library and the reference on one problem.
+Collinear groups (full one-hot encoding, nested factors), units of unequal rank, exact fits, several targets of which
+one may be explained exactly, few rows, exact multiples, sums, copies and constants, weights, max_features, include and
+exclude, with every strategy, criterion and rule. `compare` runs the library and the reference on one problem.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+import dropstep
 import reference
-from dropstep import EBIC, MallowsCp, Significance, select
+from dropstep import EBIC, MallowsCp, SelectionPath, Significance, select
 from dropstep.models.least_squares.criteria import CRITERIA
 from dropstep.search.strategies import STRATEGIES
 
-AMBIGUOUS = 1e-6  # relative margin of a decision below which rounding may decide it
-ON_A_UNIT_SCALE = dict.fromkeys(["trace", "pillai", "roy", "r2", "adj_r2"], 1.0)
+AMBIGUOUS = 1e-6  # relative margin of a decision below which rounding error may decide it
+UNIT_SCALE = dict.fromkeys(["trace", "pillai", "roy", "r2", "adj_r2"], 1.0)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A table, its target, and the parameters of a selection."""
+    """A table, its target, and the parameters of a selection; `rounds` among them is that of fbed."""
 
     X: NDArray[np.float64]
     y: NDArray[Any]
@@ -47,8 +49,8 @@ class Problem:
         return "\n".join(lines)
 
 
-def problem(seed: int) -> Problem:
-    """The problem of a seed."""
+def problem(seed: int, strategies: Sequence[str] = sorted(STRATEGIES)) -> Problem:
+    """The problem of a seed, with one of the strategies."""
     rng = np.random.default_rng([20, seed])
     n = int(rng.integers(6, 16) if rng.random() < 0.3 else rng.integers(16, 41))
     X, factors = _table(rng, n)
@@ -57,10 +59,12 @@ def problem(seed: int) -> Problem:
     criterion = str(rng.choice(names))
     y = _targets(rng, X, factors) if model == "linear" else _classes(rng, X)
     weights = None
-    if rng.random() < 0.3 and (model == "linear" or n > X.shape[1] + 5):  # more weight than rows can separate classes
+    # n is the sum of the weights, so more features than rows could enter, and would separate the classes perfectly.
+    if rng.random() < 0.3 and (model == "linear" or n > X.shape[1] + 5):
         weights = rng.integers(1, 4, size=n).astype(float) if rng.random() < 0.5 else rng.uniform(0.8, 2.5, size=n)
     options = _options(rng, criterion, n, X.shape[1])
-    return Problem(X, y, model, criterion, weights, options, _parameters(rng, X, y, factors, criterion))
+    strategy = str(rng.choice(strategies))
+    return Problem(X, y, model, criterion, weights, options, _parameters(rng, X, y, factors, criterion, strategy))
 
 
 def _table(rng: np.random.Generator, n: int) -> tuple[NDArray[np.float64], list[list[int]]]:
@@ -110,7 +114,7 @@ def _targets(rng: np.random.Generator, X: NDArray[np.float64], factors: list[lis
         targets.append(target * 10.0 ** int(rng.integers(-2, 3)))
     y = np.column_stack(targets)
     shares = (y - y.mean(axis=0)) / np.linalg.norm(y - y.mean(axis=0), axis=0)
-    if np.linalg.svd(shares, compute_uv=False)[-1] < 1e-3:  # targets that depend on each other are refused
+    if np.linalg.svd(shares, compute_uv=False)[-1] < 1e-3:  # dependent targets raise
         y = rng.normal(size=(n, q))
     return y[:, 0] if q == 1 else y
 
@@ -139,11 +143,15 @@ def _options(rng: np.random.Generator, criterion: str, n: int, p: int) -> dict[s
 
 
 def _parameters(
-    rng: np.random.Generator, X: NDArray[np.float64], y: NDArray[Any], factors: list[list[int]], criterion: str
+    rng: np.random.Generator,
+    X: NDArray[np.float64],
+    y: NDArray[Any],
+    factors: list[list[int]],
+    criterion: str,
+    strategy: str,
 ) -> dict[str, Any]:
     p = X.shape[1]
-    parameters: dict[str, Any] = {"strategy": str(rng.choice(sorted(STRATEGIES)))}
-    parameters["solver"] = str(rng.choice(["gram", "columns", "auto"]))
+    parameters: dict[str, Any] = {"strategy": strategy, "solver": str(rng.choice(["gram", "columns", "auto"]))}
     units = [[j] for j in range(p)]
     if factors and rng.random() < 0.7:
         parameters["groups"] = factors
@@ -160,13 +168,13 @@ def _parameters(
         parameters["exclude"] = [j for u in order[n_include : n_include + n_exclude] for j in units[u]]
     if rng.random() < 0.5:
         parameters["max_features"] = int(rng.integers(max(1, n_include), 7))
-    parameters |= _rules(rng, y, criterion, parameters["strategy"])
-    if parameters["strategy"] == "fbed":
+    parameters |= _rules(rng, y, criterion)
+    if strategy == "fbed":
         parameters["rounds"] = [0, 1, 2, math.inf][int(rng.integers(4))]
     return parameters
 
 
-def _rules(rng: np.random.Generator, y: NDArray[Any], criterion: str, strategy: str) -> dict[str, Any]:
+def _rules(rng: np.random.Generator, y: NDArray[Any], criterion: str) -> dict[str, Any]:
     scale = float(np.var(y) * len(y)) if criterion == "rss" else 1.0
     kind = rng.choice(["auto", "auto", "numbers", "levels", "enter", "reach"])
     if kind == "numbers":
@@ -188,50 +196,54 @@ def _rules(rng: np.random.Generator, y: NDArray[Any], criterion: str, strategy: 
 
 
 def compare(given: Problem) -> str | None:
-    """What differs between the library and the reference, or None; also None where rounding decides a move."""
-    fast = _fast(given)
+    """What differs between the library and the reference, or None; also None where rounding error decides a move."""
+    fast = by_library(given)
     if isinstance(fast, str):
-        return None if _refused(given, fast) else f"the library refuses: {fast}"
-    slow = _slow(given, fast.solver)
+        return None if _has_no_answer(fast) else f"the library raises: {fast}"
+    slow = by_reference(given, fast.solver)
     differences = list(_differences(fast, slow, given.criterion))
-    decided = slow.margin > AMBIGUOUS and not any("keep few digits" in note for note in fast.notes)
+    decided = slow.margin > AMBIGUOUS and not any("keeps few digits" in note for note in fast.notes)
     return "; ".join(differences) if differences and decided else None
 
 
-def _fast(given: Problem) -> Any:
+def by_library(given: Problem) -> SelectionPath | str:
+    """The library's path, or the message of the ValueError that it raises."""
     criterion: Any = given.criterion
     if given.options:
         criterion = (EBIC if criterion == "ebic" else MallowsCp)(**given.options)
+    parameters = dict(given.parameters)
+    if "rounds" in parameters and hasattr(dropstep, "FBED"):
+        parameters["strategy"] = dropstep.FBED(rounds=parameters.pop("rounds"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message=".*is a threshold in units of")
         try:
             return select(
-                given.X, given.y, model=given.model, criterion=criterion, sample_weight=given.weights,
-                **given.parameters,
+                given.X, given.y, model=given.model, criterion=criterion, sample_weight=given.weights, **parameters
             )  # fmt: skip
         except ValueError as error:
             return str(error)
 
 
-def _refused(given: Problem, message: str) -> bool:
-    """Whether the problem has no answer: too few rows, or an exact fit of cp's full model."""
-    return any(text in message for text in ("rows can", "rows cannot", "rows are too few", "at least", "exactly"))
+def _has_no_answer(message: str) -> bool:
+    """True if the message says that there are too few rows, or that cp's full model fits exactly."""
+    return any(text in message for text in ("rows", "samples", "degrees of freedom", "at least", "exactly"))
 
 
-def _slow(given: Problem, solver: str) -> reference.ReferencePath:
+def by_reference(given: Problem, solver: str) -> reference.ReferencePath:
+    """The path of the reference; an exact fit is one that the solver cannot distinguish from rounding error."""
     parameters = {name: value for name, value in given.parameters.items() if name != "solver"}
     for name in ("enter", "leave", "drop"):
         if isinstance(rule := parameters.get(name), Significance):
             parameters[name] = reference.Level(rule.level, rule.correction)
-    exact = reference.EXACT_SEVERAL if solver == "gram" else None
+    exact_fit = reference.EXACT_FIT_SEVERAL if solver == "gram" else None
     return reference.run(
-        parameters.pop("strategy"), given.X, given.y, criterion=given.criterion, weights=given.weights, exact=exact,
-        **parameters, **given.options,
+        parameters.pop("strategy"), given.X, given.y, criterion=given.criterion, weights=given.weights,
+        exact_fit=exact_fit, **parameters, **given.options,
     )  # fmt: skip
 
 
-def _differences(fast: Any, slow: reference.ReferencePath, criterion: str) -> Any:
+def _differences(fast: SelectionPath, slow: reference.ReferencePath, criterion: str) -> Iterator[str]:
     moves = [(s.phase, s.action, s.features, s.pool) for s in fast.steps]
     expected = [(s.phase, s.action, s.features, s.pool) for s in slow.steps]
     if moves != expected:
@@ -241,7 +253,7 @@ def _differences(fast: Any, slow: reference.ReferencePath, criterion: str) -> An
         return
     if fast.selected != slow.selected:
         yield f"selected {fast.selected} instead of {slow.selected}"
-    scale = max([ON_A_UNIT_SCALE.get(criterion, 0.0), abs(slow.start), *(abs(s.score) for s in slow.steps)])
+    scale = max([UNIT_SCALE.get(criterion, 0.0), abs(slow.start), *(abs(s.score) for s in slow.steps)])
     for i, (a, b) in enumerate(zip(fast.steps, slow.steps, strict=True)):
         for name in ("gain", "score"):
             x, y = getattr(a, name), getattr(b, name)
@@ -251,18 +263,18 @@ def _differences(fast: Any, slow: reference.ReferencePath, criterion: str) -> An
         yield f"{fast.n_evaluations} evaluations instead of {slow.n_evaluations}"
 
 
-# --- smaller problems that fail as well ------------------------------------------------------------------------------
+# --- smaller problems that fail too ----------------------------------------------------------------------------------
 
 
 def minimised(given: Problem) -> Problem:
     """A smaller problem that fails too: without rows, columns and parameters that the failure does not need."""
-    refused = isinstance(_fast(given), str)
+    raises = isinstance(by_library(given), str)
     changed = True
     while changed:
         changed = False
         for smaller in _smaller(given):
             try:
-                fails = compare(smaller) is not None and isinstance(_fast(smaller), str) == refused
+                fails = compare(smaller) is not None and isinstance(by_library(smaller), str) == raises
             except Exception:  # a smaller problem must fail by itself, not by being malformed
                 continue
             if fails:
@@ -271,7 +283,7 @@ def minimised(given: Problem) -> Problem:
     return given
 
 
-def _smaller(given: Problem) -> Any:
+def _smaller(given: Problem) -> Iterator[Problem]:
     for name in given.parameters:
         if name not in ("strategy", "solver"):
             yield replace(given, parameters={k: v for k, v in given.parameters.items() if k != name})

@@ -1,5 +1,8 @@
-"""Random tables for property tests: planted support, collinear, duplicated and constant columns, p > n, tiny classes,
-weights, several targets, columns of very different scale."""
+"""Random tables for property tests.
+
+Known support, collinear, duplicated and constant columns, p > n, small classes, weights, several targets, columns of
+very different scale.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class RandomTable:
-    """A table, its target, and what was planted in it."""
+    """A table, its target and weights, and the seed that it was drawn from."""
 
     X: NDArray[np.float64]
     y: NDArray[Any]
@@ -23,24 +26,25 @@ class RandomTable:
 
     @property
     def n_rows(self) -> int:
-        """Rows that count."""
+        """Number of rows with a positive weight."""
         return len(self.X) if self.weights is None else int((self.weights > 0).sum())
 
     @property
     def rounding(self) -> float:
-        """What a score may be off by: columns whose means are many standard deviations hold fewer digits."""
+        """Relative error of a score: columns whose mean is many standard deviations lose digits when centred."""
         sd = self.X.std(axis=0)
         shift = np.abs(self.X.mean(axis=0)) / np.where(sd > 1e-9 * np.abs(self.X.mean(axis=0)), sd, np.inf)
         return float(1e-11 + 1e-15 * shift.max())
 
     @property
     def n_targets(self) -> int:
+        """Number of targets."""
         return 1 if self.y.ndim == 1 else self.y.shape[1]
 
 
 @st.composite
 def tables(draw: st.DrawFn, models: tuple[str, ...] = ("linear", "discriminant"), *, wide: bool = True) -> RandomTable:
-    """A small random table with many of the troubles that real ones have."""
+    """A small random table with many of the defects of real data."""
     seed = draw(st.integers(0, 2**32 - 1))
     model = draw(st.sampled_from(models))
     n = draw(st.integers(14, 40))

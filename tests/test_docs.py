@@ -1,8 +1,8 @@
-"""Every code block of the README and of the documentation is executed, and the output it shows is the output it has.
+"""Every code block of the README and the documentation is executed, and its output compared with the output shown.
 
-Blocks of a page run in order, in one empty folder: `python` shares its names along the page, `sh` has the commands of
-this environment on its path, `r` runs where R is installed. A `text` block right after one of them, or after the script
-that a `literalinclude` shows, is what it prints. Nothing else may look like code, so that nothing escapes.
+The blocks of a page run in order, in one empty folder: `python` blocks share a namespace, `sh` blocks find the commands
+of this environment, and `r` blocks run if R is installed. A `text` block immediately after one of them, or after a
+script that a `literalinclude` shows, is the expected output. Any other kind of block is an error.
 """
 
 import contextlib
@@ -31,8 +31,8 @@ PAGES = [
     *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name not in GENERATED),
 ]
 FENCE = re.compile(r"^```(?P<kind>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
-NOT_CODE = {"text", "sas", "{toctree}", "{eval-rst}", "{math}"}  # no SAS here to run
-OPTIONAL = ("mlxtend",)  # a block that imports it is passed over where it is not installed
+NOT_CODE = {"text", "sas", "{toctree}", "{eval-rst}", "{math}"}  # SAS is not available
+OPTIONAL = ("mlxtend",)  # a block that imports it is skipped if it is not installed
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -40,7 +40,7 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 class Block:
     kind: str
     text: str
-    shown: str | None  # what it should print
+    shown: str | None  # the expected output
     line: int
 
 
@@ -67,29 +67,29 @@ def of_script(path: Path) -> str | None:
     with contextlib.redirect_stdout(printed):
         try:
             runpy.run_path(str(path), run_name="__main__")
-        except SystemExit:  # its data are not here
+        except SystemExit:  # its data is not available
             return None
     return printed.getvalue()
 
 
-def of_program(words: list[str], folder: Path) -> str:
+def of_program(command: list[str], folder: Path) -> str:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     env = {**os.environ, "PATH": path, "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def has_r(code: str) -> bool:
-    """Whether R is here, with the packages the code loads."""
+    """True if R is installed, with the packages that the code loads."""
     wanted = re.findall(r"library\((\w+)\)", code)
     check = [f'stopifnot(requireNamespace("{name}", quietly = TRUE))' for name in wanted]
-    words = ["Rscript", "--vanilla", "-e", "; ".join([*check, "invisible()"])]
-    return shutil.which("Rscript") is not None and subprocess.run(words, capture_output=True).returncode == 0
+    command = ["Rscript", "--vanilla", "-e", "; ".join([*check, "invisible()"])]
+    return shutil.which("Rscript") is not None and subprocess.run(command, capture_output=True).returncode == 0
 
 
 def printed(block: Block, names: dict, folder: Path) -> str | None:
-    """What a block prints; None if it cannot run here."""
+    """Output of a block; None if it cannot run here."""
     match block.kind.split():
         case ["python"]:
             missing = [name for name in OPTIONAL if name in block.text and importlib.util.find_spec(name) is None]
@@ -109,7 +109,7 @@ def printed(block: Block, names: dict, folder: Path) -> str | None:
 
 @pytest.fixture(autouse=True)
 def _restored(tmp_path, monkeypatch):
-    """An empty folder, no windows, and the strategies as they were."""
+    """An empty folder and no windows; the strategies are restored afterwards."""
     plt = pytest.importorskip("matplotlib.pyplot")
     plt.switch_backend("agg")
     monkeypatch.chdir(tmp_path)

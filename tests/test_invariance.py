@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 import datasets
-from dropstep import Moments, SelectionPath, select
+from dropstep import FBED, Moments, SelectionPath, select
 
 STRATEGIES = ("dropping", "forward", "backward", "stepwise", "forward_backward", "fbed", "floating", "swap")
 
@@ -55,7 +55,7 @@ CASES: dict[str, Callable[[FilePath], Case]] = {
     "trace by a test": lambda _: classes(1),
     "trace": lambda _: classes(2, enter=0.02, leave=0.02, strategy="stepwise"),
     "wilks": lambda _: classes(3, criterion="wilks", strategy="swap", max_features=6),
-    "pillai": lambda _: classes(4, criterion="pillai", strategy="fbed", rounds=2),
+    "pillai": lambda _: classes(4, criterion="pillai", strategy=FBED(rounds=2)),
     "roy": lambda _: classes(5, criterion="roy", strategy="backward"),
     "wide": lambda _: classes(6, n=60, p=300),
     "large, classes": lambda _: classes(7, n=600, p=500, enter=0.05, leave=0.05),

@@ -1,10 +1,12 @@
-"""The reference against truths that do not come from it: scikit-learn, SciPy, R's printouts, determinants, hand."""
+"""The reference against independent results: scikit-learn, SciPy, R, determinants, and examples computed by hand."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,12 +14,15 @@ from scipy import stats
 from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import LinearRegression
 
+import datasets
 import reference
-from reference import ReferencePath, improvement, lambda_partial, p_value, run, score
+from dropstep.demo.from_scratch import FromScratch, least_squares_criterion, trace_criterion
+from reference import ReferencePath, aliased, improvement, lambda_partial, p_value, run, score
 
 REGRESSION = ["rss", "r2", "adj_r2", "cp", "aic", "aicc", "bic", "ebic"]
 CLASSES = ["trace", "pillai", "wilks", "roy"]
 STRATEGIES = list(reference.STRATEGIES)
+GOLDEN = Path(datasets.__file__).parent / "golden"
 
 
 @pytest.fixture
@@ -100,7 +105,7 @@ def test_cp_of_the_full_model_is_its_number_of_coefficients(regression) -> None:
         score("cp", X[:9], y[:9], [0])
 
 
-def test_iris_has_the_statistics_that_r_prints(iris) -> None:
+def test_iris_has_the_statistics_of_r(iris) -> None:
     """summary(manova(cbind(...) ~ Species, iris), test = ...)"""
     known = {"wilks": 0.023439, "pillai": 1.1919, "trace": 32.477, "roy": 32.192}
     for criterion, value in known.items():
@@ -118,7 +123,7 @@ def test_separability_by_determinants_and_inverses(iris) -> None:
     assert [score(name, X, y, []) for name in CLASSES] == [0, 0, 1, 0]
 
 
-def test_the_names_of_classes_mean_nothing(iris) -> None:
+def test_class_labels_do_not_matter(iris) -> None:
     X, y = iris
     names = np.array(["z", "a", "m"])[y]
     assert run("swap", X, names, criterion="roy") == run("swap", X, np.array([5, -1, 9])[y], criterion="roy")
@@ -134,21 +139,21 @@ def test_a_weight_counts_its_row(criterion: str, regression, rng: np.random.Gene
 
 
 @pytest.mark.parametrize("criterion", REGRESSION + CLASSES)
-def test_combinations_of_features_add_nothing_and_scale_means_nothing(criterion: str, regression) -> None:
+def test_combinations_of_features_add_nothing_and_scale_does_not_matter(criterion: str, regression) -> None:
     X, y = regression
     model = "linear" if criterion in REGRESSION else "discriminant"
     y = y if model == "linear" else np.digitize(y, [-2, 2])
     wide = np.column_stack([(X + 1e3) * 10.0 ** np.arange(-8, 8, 2), X[:, 1] - 3 * X[:, 4] + 1e3, np.full(50, 0.1)])
     params = {"n_candidates": 8} if criterion == "ebic" else {}
-    assert reference.aliased(wide, y, [1, 4], 8, None, model)
-    assert reference.aliased(wide, y, [], 9, None, model)
-    assert not reference.aliased(wide, y, [1], 8, None, model)
+    assert aliased(wide, y, [1, 4], 8, None, model)
+    assert aliased(wide, y, [], 9, None, model)
+    assert not aliased(wide, y, [1], 8, None, model)
     expected = score(criterion, X, y, [1, 4], **params)
     assert score(criterion, wide, y, [1, 9, 4, 8], **params) == pytest.approx(expected, rel=1e-7)
     assert p_value(wide, y, [1, 4], 8, model=model) == 1
 
 
-def test_improvement_is_more_when_better() -> None:
+def test_improvement_is_positive_when_the_score_is_better() -> None:
     assert improvement("rss", 1.0, 3.0) == 2
     assert improvement("wilks", 0.25, 0.5) == 0.25
     assert improvement("trace", 1.0, 3.0) == -2
@@ -158,7 +163,7 @@ def test_improvement_is_more_when_better() -> None:
 # Tests
 
 
-def test_one_feature_has_the_p_value_of_the_simple_regression_and_of_the_one_way_analysis(regression, iris) -> None:
+def test_one_feature_has_the_p_value_of_simple_regression_and_of_one_way_anova(regression, iris) -> None:
     X, y = regression
     assert p_value(X, y, [], 3) == pytest.approx(stats.linregress(X[:, 3], y).pvalue)
     X, y = iris
@@ -173,7 +178,7 @@ def test_a_group_has_the_f_test_of_nested_models(regression) -> None:
     assert p_value(X, y, [1], [2, 3, 0]) == pytest.approx(stats.f.sf(f, 3, 45))
 
 
-def test_raos_f_of_iris_is_the_one_that_r_prints(iris) -> None:
+def test_raos_f_of_iris_is_that_of_r(iris) -> None:
     """Wilks 0.023439, approx F 199.15 on 8 and 288; at L^(1/2) = 0.1531 the approximation is exact."""
     wilks = score("wilks", *iris, range(4))
     f = (1 - math.sqrt(wilks)) / math.sqrt(wilks) * 288 / 8
@@ -191,82 +196,43 @@ def test_rao_and_the_exact_test_agree_on_one_feature(regression, rng: np.random.
     assert p_value(X, classes, [0, 3], 2, model="discriminant") == pytest.approx(reference.rao(one, 1, 3, 50 - 4 - 2))
 
 
-def test_the_order_of_several_targets_and_features_is_symmetric(regression) -> None:
-    """det E_A / det E_0 is the same when features and targets change places; so are Rao's degrees of freedom."""
+def test_several_targets_and_features_are_symmetric(regression) -> None:
+    """det E_A / det E_0 is the same when features and targets are exchanged; so are Rao's degrees of freedom."""
     X, _ = regression
-    there = p_value(X[:, :3], X[:, 3:6], [], [0, 1, 2])
-    assert there == pytest.approx(p_value(X[:, 3:6], X[:, :3], [], [0, 1, 2]))
+    exchanged = p_value(X[:, :3], X[:, 3:6], [], [0, 1, 2])
+    assert exchanged == pytest.approx(p_value(X[:, 3:6], X[:, :3], [], [0, 1, 2]))
 
 
 # Strategies
 
 
-def forward_by_loop(
-    value: Callable[[list[int]], float], p: int, enter: float, drop: float | None
-) -> tuple[list[int], int]:
-    """Dropping (or plain forward, drop=None), then re-forward: index lists and a function, nothing else."""
-    selected: list[int] = []
-    pool, evaluations = list(range(p)), 0
-    while pool:
-        gains = {j: value([*selected, j]) - value(selected) for j in pool}
-        evaluations += len(pool)
-        j = max(pool, key=gains.__getitem__)
-        if not gains[j] > enter:
-            break
-        selected.append(j)
-        pool = [i for i in pool if i != j and (drop is None or gains[i] > drop)]
-    if drop is not None:
-        known = len(pool)
-        rest, more = [j for j in range(p) if j not in selected], 0
-        while rest:
-            gains = {j: value([*selected, j]) - value(selected) for j in rest}
-            more += len(rest)
-            j = max(rest, key=gains.__getitem__)
-            if not gains[j] > enter:
-                break
-            selected.append(j)
-            rest.remove(j)
-        evaluations += more - known
-    return selected, evaluations
-
-
-def trace_by_inverse(within: np.ndarray, total: np.ndarray, subset: list[int]) -> float:
-    """trace(inv(Sw) Sb) from the scatter matrices."""
-    block = np.ix_(subset, subset)
-    return float(np.trace(np.linalg.solve(within[block], (total - within)[block]))) if subset else 0.0
-
-
-def test_dropping_on_the_digits_is_the_loop_of_the_paper() -> None:
+def test_dropping_on_the_digits_is_the_procedure_from_scratch() -> None:
     X, y = load_digits(return_X_y=True)
     X, y = X[:200, [*range(18, 23), *range(26, 31), *range(34, 39), *range(42, 47)]], y[:200]
-    value = partial(trace_by_inverse, *scatters(X, y))
-    selected, evaluations = forward_by_loop(value, X.shape[1], 0.6, 0.6)
-    path = run("dropping", X, y, criterion="trace", enter=0.6, leave=0, drop=0.6)
-    assert list(path.selected) == selected
-    assert path.n_evaluations == evaluations + len(selected)
-    assert path.score == pytest.approx(value(selected))
-    assert {"add", "drop", "recall"} == {step.action for step in path.steps}
+    scratch = FromScratch(trace_criterion(X, y), X.shape[1], 0.6, 0.6)
+    path = run("dropping", X, y, criterion="trace", enter=0.6, leave=0.6, drop=0.6)
+    assert list(path.selected) == scratch.run("dropping")
+    assert path.score == pytest.approx(scratch.score(scratch.selected))
+    # Gains of candidates that were never dropped are known when the others are recalled; from scratch they are not.
+    handled = sum(len(step.features) for step in path.steps if step.phase == "forward")
+    assert path.n_evaluations == scratch.n_evaluations - (X.shape[1] - handled)
+    assert {"add", "drop", "recall"} <= {step.action for step in path.steps}
 
 
-def test_forward_on_regression_is_the_loop(regression) -> None:
+def test_forward_on_regression_is_the_procedure_from_scratch(regression) -> None:
     X, y = regression
-
-    def value(subset: list[int]) -> float:
-        design = np.column_stack([np.ones(50), X[:, subset]])
-        rss = float(np.sum((y - design @ np.linalg.lstsq(design, y)[0]) ** 2))
-        return -(50 * math.log(rss / 50) + math.log(50) * (len(subset) + 1))
-
-    selected, evaluations = forward_by_loop(value, 8, 0, None)
+    bic = least_squares_criterion(X, y, lambda rss, size: -(50 * math.log(rss / 50) + math.log(50) * (size + 1)))
+    scratch = FromScratch(bic, 8, 0, 0)
     path = run("forward", X, y, criterion="bic")
-    assert (list(path.selected), path.n_evaluations) == (selected, evaluations)
-    assert path.score == pytest.approx(-value(selected))
-    assert path.start == pytest.approx(-value([]))
+    assert (list(path.selected), path.n_evaluations) == (scratch.run("forward"), scratch.n_evaluations)
+    assert path.score == pytest.approx(-bic(scratch.selected))
+    assert path.start == pytest.approx(-bic([]))
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("criterion", ["bic", "rss", "wilks"])
 def test_a_path_adds_up(strategy: str, criterion: str, regression) -> None:
-    """The score is the start plus all gains, and nothing that was included leaves or that was excluded enters."""
+    """The score is that of the start plus all gains; no included feature is removed and no excluded one added."""
     X, y = regression
     y = y if criterion in REGRESSION else np.digitize(y, [-2, 2])
     path = run(strategy, X, y, criterion=criterion, include=[3], exclude=[0], groups=[[5, 1]], max_features=5)
@@ -296,8 +262,8 @@ def test_noise_selects_nothing(rng: np.random.Generator) -> None:
     assert np.mean(found) < 0.12
 
 
-def mistaken_forward() -> tuple[np.ndarray, np.ndarray]:
-    """y = x0 + x1 and x2 = y + a little: forward takes x2 first, and x0 and x1 make it useless."""
+def redundant_first() -> tuple[np.ndarray, np.ndarray]:
+    """y = x0 + x1 and x2 = y + noise: forward adds x2 first, and x0 and x1 make it redundant."""
     rng = np.random.default_rng(3)
     X = rng.normal(size=(60, 4))
     y = X[:, 0] + X[:, 1] + 0.01 * rng.normal(size=60)
@@ -309,8 +275,8 @@ def actions(path: ReferencePath) -> list[tuple[str, str, tuple[int, ...]]]:
     return [step[:3] for step in path.steps]
 
 
-def test_stepwise_mends_what_forward_mistook() -> None:
-    X, y = mistaken_forward()
+def test_stepwise_removes_what_became_redundant() -> None:
+    X, y = redundant_first()
     path = run("stepwise", X, y, criterion="bic")
     first, second = path.selected
     assert actions(path) == [
@@ -319,14 +285,14 @@ def test_stepwise_mends_what_forward_mistook() -> None:
         ("forward", "add", (second,)),
         ("backward", "remove", (2,)),
     ]
-    # Pools of 4, 3, 2; removals 1, 2, 3, 2; the pool of 2 once the feature is back.
+    # Pools of 4, 3, 2; removals 1, 2, 3, 2; the pool of 2 after the removal.
     assert path.n_evaluations == 4 + 3 + 2 + 1 + 2 + 3 + 2 + 2
     with pytest.raises(ValueError, match="cycle"):
         run("stepwise", X, y, criterion="bic", enter=0.1, leave=0.2)
 
 
 def test_backward_skips_combinations_of_earlier_features() -> None:
-    X, y = mistaken_forward()
+    X, y = redundant_first()
     X = np.column_stack([np.ones(60), X, X[:, 0] + X[:, 1]])
     path = run("backward", X, y, criterion="bic", max_features=1)
     assert path.steps[0][:3] == ("start", "add", (1, 2, 3, 4))
@@ -334,21 +300,21 @@ def test_backward_skips_combinations_of_earlier_features() -> None:
     assert path.n_evaluations == 4 + 3 + 2 + 1
 
 
-def test_floating_gives_up_a_feature_for_a_better_set_of_that_size() -> None:
-    X, y = mistaken_forward()
+def test_floating_removes_a_feature_for_a_better_set_of_that_size() -> None:
+    X, y = redundant_first()
     path = run("floating", X, y, criterion="r2", enter=1e-4, leave=0)
     assert [step.action for step in path.steps] == ["add", "add", "add", "remove"]
     assert set(path.selected) == {0, 1}
-    # The pool of 2 at the end is new, the removals from 2 units are not looked at.
+    # The pool of 2 at the end is scanned, the removals from 2 units are not.
     assert path.n_evaluations == 4 + 3 + 2 + 3 + 2
 
 
-def test_swap_exchanges_to_the_end() -> None:
-    X, y = mistaken_forward()
+def test_swap_exchanges_until_nothing_improves() -> None:
+    X, y = redundant_first()
     path = run("swap", X, y, criterion="r2", enter=0, max_features=2)
     other = path.steps[1].features[0]
     assert actions(path)[2:] == [("swap", "remove", (2,)), ("swap", "add", (1 - other,))]
-    # Two scans of 2 x 2 pairs: one that finds the exchange, one that finds none.
+    # Two scans of 2 x 2 pairs: the first finds an exchange, the second none.
     assert path.n_evaluations == 4 + 3 + 4 + 4
 
 
@@ -365,7 +331,7 @@ def test_rows_limit_the_size(rng: np.random.Generator) -> None:
 
 
 def test_fbed_rounds(regression) -> None:
-    """No round: what forward dropping found. A round that adds nothing is the last one."""
+    """No round: the selection of forward dropping. A round that adds nothing is the last one."""
     X, y = regression
     fbed = partial(run, "fbed", X, y, criterion="bic", drop=40.0)
     none, one, many = fbed(rounds=0), fbed(rounds=1), fbed(rounds=math.inf)
@@ -375,8 +341,94 @@ def test_fbed_rounds(regression) -> None:
     assert many.steps[-1].action == "recall"
 
 
-def test_a_test_that_goes_round_in_circles_stops(regression) -> None:
-    """Everything that enters by the test leaves again at once, because any loss is accepted."""
-    path = run("stepwise", *regression, criterion="rss", leave=math.inf)
+@pytest.mark.parametrize("strategy", ["stepwise", "bidirectional"])
+def test_a_cycle_stops(strategy: str, regression) -> None:
+    """Any loss is accepted, so every feature that enters by the test is removed again."""
+    path = run(strategy, *regression, criterion="rss", leave=math.inf, max_features=1)
     assert [step.action for step in path.steps] == ["add", "remove"]
     assert path.selected == ()
+
+
+# Bidirectional
+
+
+def r_both(path: ReferencePath) -> list[tuple[str, int]]:
+    """The moves, as R's step() prints them."""
+    return [("+" if step.action == "add" else "-", *step.features) for step in path.steps]
+
+
+@pytest.mark.parametrize("criterion", ["aic", "bic"])
+@pytest.mark.parametrize("name", ["swiss", "mtcars"])
+def test_bidirectional_is_step_of_r(name: str, criterion: str) -> None:
+    """step(direction = "both") from the empty model."""
+    golden = json.loads((GOLDEN / f"regression_{name}.json").read_text())
+    path = run("bidirectional", golden["X"], golden["y"], criterion=criterion)
+    step = golden["step"]["both"][criterion]
+    assert r_both(path) == list(zip(step["signs"], step["features"], strict=True))
+    assert path.score - path.start == pytest.approx(step["final_aic"] - step["start_aic"])
+
+
+def test_bidirectional_removes_where_r_does(data_dir: Path) -> None:
+    """A removal before the last additions; without most of the features that R never adds, the path is the same."""
+    X, y = datasets.communities(data_dir)
+    step = json.loads((GOLDEN / "regression_communities.json").read_text())["step"]["both"]["bic"]
+    columns = sorted({*step["features"], *range(0, X.shape[1], 9)})
+    path = run("bidirectional", X[:, columns], y, criterion="bic")
+    assert "-" in step["signs"]
+    assert [(sign, columns[j]) for sign, j in r_both(path)] == list(zip(step["signs"], step["features"], strict=True))
+
+
+def bidirectional_by_loop(value: Callable[[list[int]], float], p: int, most: int) -> tuple[list[tuple[str, int]], int]:
+    """The best neighbour of the selection, while it is better: index lists and a function."""
+    selected: list[int] = []
+    moves, evaluations = [], 0
+    while True:
+        additions = [j for j in range(p) if j not in selected] if len(selected) < most else []
+        neighbours = [("+", j, [*selected, j]) for j in additions]
+        neighbours += [("-", i, [j for j in selected if j != i]) for i in sorted(selected)]
+        evaluations += len(neighbours)
+        sign, j, best = max(neighbours, key=lambda neighbour: value(neighbour[2]))
+        if not value(best) > value(selected):
+            return moves, evaluations
+        moves.append((sign, j))
+        selected = best
+
+
+@pytest.mark.parametrize("criterion", ["aic", "bic", "ebic", "cp"])
+@pytest.mark.parametrize("most", [3, 12])
+def test_bidirectional_is_the_loop(criterion: str, most: int, rng: np.random.Generator) -> None:
+    for _ in range(10):
+        X = rng.normal(size=(40, 12)) + 2 * rng.normal(size=(40, 1))
+        y = X[:, :6].sum(axis=1) + rng.normal(size=40)
+        X[:, 7] = y + 2 * rng.normal(size=40)
+        path = run("bidirectional", X, y, criterion=criterion, max_features=most)
+        moves, evaluations = bidirectional_by_loop(lambda subset: -score(criterion, X, y, subset), 12, most)  # noqa: B023
+        assert (r_both(path), path.n_evaluations) == (moves, evaluations)
+        assert {step.phase for step in path.steps if step.action == "remove"} <= {"backward"}
+        assert {step.phase for step in path.steps if step.action == "add"} <= {"forward"}
+
+
+def test_bidirectional_starts_from_include() -> None:
+    """Included features stay, even a redundant one; at max_features only removals are possible."""
+    X, y = redundant_first()
+    path = run("bidirectional", X, y, criterion="bic", include=[2], max_features=3)
+    assert path.steps[0][:3] == ("start", "add", (2,))
+    assert set(path.selected) == {0, 1, 2}
+    # The pool of 3, then 2 and a removal, then 2 removals at max_features.
+    assert path.n_evaluations == 3 + (2 + 1) + 2
+
+
+def test_bidirectional_removes_first_what_gains_more() -> None:
+    """After x2, x0 and x1, removing x2 gains more than adding noise: the removal is made before any addition."""
+    X, y = redundant_first()
+    path = run("bidirectional", X, y, criterion="bic")
+    assert [step.phase for step in path.steps] == ["forward", "forward", "forward", "backward"]
+    assert path.steps[-1].features == (2,)
+    # Every selection scans all 4 features, as additions or removals.
+    assert path.n_evaluations == 4 * 5
+
+
+def test_a_loss_of_rounding_error_leaves_no_margin(regression) -> None:
+    """y = 2 x1, so whether removing another feature loses nothing is a matter of rounding error."""
+    X, _ = regression
+    assert run("backward", X[:, [1, 4]], 2 * X[:, 1], criterion="rss", leave=0.0).margin == 0

@@ -27,7 +27,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dropstep import AIC, EBIC, R2, MallowsCp, SelectionPath, Selector, StopReason, Trace, select
+from dropstep import AIC, EBIC, FBED, R2, MallowsCp, SelectionPath, Selector, StopReason, Trace, select
 
 callback = pytest.importorskip("sklearn.callback", reason="this scikit-learn has no callbacks")
 
@@ -54,7 +54,7 @@ def cancer() -> tuple[pd.DataFrame, pd.Series]:
         Selector(model="linear", strategy="stepwise", criterion="bic"),
         Selector(model="linear", strategy="floating", criterion=R2(), enter=0.01, leave=0.01, max_features=2),
         Selector(model="linear", strategy="swap", criterion=MallowsCp(sigma2=1.0, per_sample=True)),
-        Selector(model="linear", strategy="fbed", rounds=math.inf, criterion="aicc"),
+        Selector(model="linear", strategy=FBED(rounds=math.inf), criterion="aicc"),
         Selector(model="discriminant", strategy="forward_backward", criterion="wilks"),
         Selector(model="discriminant", strategy="stepwise", enter=0.05, leave=0.05, max_features=3),
         Selector(model="discriminant", strategy="swap", criterion="pillai", max_features=1),
@@ -101,8 +101,8 @@ def test_fit_returns_itself_and_a_refit_gives_the_same(diabetes: Any, cancer: An
 
 def test_parameters_are_never_rewritten(diabetes: Any) -> None:
     words: dict[str, Any] = {
-        "strategy": "fbed", "model": "linear", "criterion": EBIC(gamma=0.5), "enter": np.float64(1.0), "leave": 0,
-        "drop": "auto", "max_features": np.int64(6), "rounds": math.inf, "include": ["bmi"], "exclude": np.array([0]),
+        "strategy": FBED(rounds=math.inf), "model": "linear", "criterion": EBIC(gamma=0.5), "enter": np.float64(1.0),
+        "leave": 0, "drop": "auto", "max_features": np.int64(6), "include": ["bmi"], "exclude": np.array([0]),
         "groups": [["s1", "s2"], ["s3", "s4"]],
     }  # fmt: skip
     selector = Selector(**words).fit(*diabetes)
@@ -112,7 +112,7 @@ def test_parameters_are_never_rewritten(diabetes: Any) -> None:
     assert words["include"] == ["bmi"]
     assert words["groups"] == [["s1", "s2"], ["s3", "s4"]]
     assert "MallowsCp(sigma2=None, per_sample=True" in repr(Selector(criterion=MallowsCp(per_sample=True)))
-    assert "fbed" in repr(selector)
+    assert "FBED(rounds=inf)" in repr(selector)
 
 
 def test_a_failed_fit_leaves_nothing(diabetes: Any) -> None:
@@ -383,7 +383,7 @@ def test_a_callback_stops_the_search(strategy: str, diabetes: Any) -> None:
     assert selector.path_.stop is StopReason.CALLBACK
     assert selector.path_.steps == whole.steps[:2]
     assert selector.transform(X).shape[1] == len(selector.path_.selected) == selector.path_.sizes()[-1]
-    assert str(selector.path_.stop) == "a callback asked to stop"
+    assert str(selector.path_.stop) == "a callback returned True"
 
 
 def test_a_callback_hears_of_a_fit_that_fails(diabetes: Any) -> None:

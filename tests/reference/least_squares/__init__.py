@@ -1,0 +1,1 @@
+"""Linear and discriminant models: the projection, the problem, its criteria and its tests."""

@@ -1,0 +1,191 @@
+"""Criteria: the score of a subset, in the criterion's own sign."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import gammaln
+from scipy.stats import f as f_distribution
+
+from reference.least_squares.problem import Discriminant, Problem, Regression, adds_nothing, problem_of, size
+from reference.least_squares.projection import Floats, Unit, flat
+from reference.least_squares.tests import SIGNIFICANCE_LEVEL, raos_df
+
+SEPARABILITY = frozenset({"trace", "pillai", "wilks", "roy"})
+PENALISED = frozenset({"cp", "aic", "aicc", "bic", "ebic"})
+LOWER_IS_BETTER = PENALISED | {"rss", "wilks"}
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A criterion with everything that is the same for all subsets."""
+
+    name: str
+    sigma: Floats | None = None
+    per_sample: bool = False
+    gamma: float = 1.0
+    n_candidates: float = 0
+    corrected: bool = True
+
+
+def score(
+    criterion: str,
+    X: ArrayLike,
+    y: ArrayLike,
+    subset: Sequence[int],
+    *,
+    weights: ArrayLike | None = None,
+    model: str | None = None,
+    exclude: Sequence[int] = (),
+    sigma2: float | None = None,
+    per_sample: bool = False,
+    gamma: float = 1.0,
+    n_candidates: int | None = None,
+    corrected: bool = True,
+) -> float:
+    """The score of a subset of single features.
+
+    The features in `exclude` belong neither to the full model of Cp nor to the candidates that EBIC counts.
+    """
+    problem = problem_of(X, y, weights, model or model_of(criterion))
+    resolved = criterion_of(problem, criterion, exclude, sigma2, per_sample, gamma, n_candidates, corrected)
+    return score_of(problem, resolved, [(j,) for j in subset])
+
+
+def model_of(criterion: str) -> str:
+    """The model that a criterion belongs to."""
+    return "discriminant" if criterion in SEPARABILITY else "linear"
+
+
+def criterion_of(
+    problem: Problem,
+    name: str,
+    exclude: Sequence[int] = (),
+    sigma2: float | None = None,
+    per_sample: bool = False,
+    gamma: float = 1.0,
+    n_candidates: int | None = None,
+    corrected: bool = True,
+    units: Sequence[Unit] | None = None,
+) -> Criterion:
+    """Compute what is the same for all subsets: Sigma of Cp, the number of candidates of EBIC."""
+    if isinstance(problem, Discriminant) != (name in SEPARABILITY):
+        raise ValueError(f"criterion={name!r} does not belong to a {type(problem).__name__.lower()} problem.")
+    candidates = [j for j in range(problem.features.shape[1]) if j not in set(exclude)]
+    units = [(j,) for j in candidates] if units is None else units
+    varying = [unit for unit in units if problem.features[:, list(unit)].any()]
+    n_candidates = max(1, len(varying)) if n_candidates is None else n_candidates
+    criterion = Criterion(name, None, per_sample, gamma, n_candidates, corrected)
+    if name != "cp" or isinstance(problem, Discriminant):
+        return criterion
+    sigma = full_model_sigma(problem, candidates) if sigma2 is None else sigma2 * np.eye(problem.q)
+    return replace(criterion, sigma=sigma)
+
+
+def full_model_sigma(problem: Regression, candidates: Sequence[int]) -> Floats:
+    """Sigma = E_full / (n - k_full - 1), of the model with all candidates."""
+    df = problem.n - size(problem, candidates) - 1
+    if df <= 0:
+        raise ValueError(f"the full model of cp has no residual degrees of freedom (n = {problem.n:g}): pass sigma2.")
+    return problem.error(candidates) / df
+
+
+def score_of(problem: Problem, criterion: Criterion, units: Sequence[Unit]) -> float:
+    """The score of some units of a problem."""
+    subset = flat(units)
+    if isinstance(problem, Discriminant):
+        return separability(criterion.name, problem.eigenvalues(subset))
+    if criterion.name in {"rss", "r2", "adj_r2", "cp"}:
+        return sum_of_squares(problem, criterion, subset)
+    return information(problem, criterion, units)
+
+
+def separability(name: str, eigenvalues: Floats) -> float:
+    """The four classical functions of the eigenvalues lambda_i of inv(Sw) Sb."""
+    match name:
+        case "trace":
+            return float(np.sum(eigenvalues))
+        case "pillai":
+            return float(np.sum(eigenvalues / (1 + eigenvalues)))
+        case "wilks":
+            return float(np.prod(1 / (1 + eigenvalues)))
+        case "roy":
+            return float(np.max(eigenvalues))
+    raise ValueError(f"criterion={name!r} is unknown.")
+
+
+def sum_of_squares(problem: Regression, criterion: Criterion, subset: Sequence[int]) -> float:
+    """rss, r2, adj_r2 and Mallows' Cp."""
+    n, q, k = problem.n, problem.q, size(problem, subset)
+    error = problem.error(subset)
+    rss, tss = float(np.trace(error)), float(np.trace(problem.error(())))
+    match criterion.name:
+        case "rss":
+            return rss
+        case "r2":
+            return 1 - rss / tss
+        case "adj_r2":
+            return 1 - (rss / (n - k - 1)) / (tss / (n - 1))
+    sigma = criterion.sigma
+    if sigma is None:
+        raise ValueError("cp needs sigma.")
+    if criterion.per_sample:
+        return (rss + 2 * k * float(np.trace(sigma))) / n
+    return float(np.trace(np.linalg.solve(sigma, error))) - n * q + 2 * q * (k + 1)
+
+
+def information(problem: Regression, criterion: Criterion, units: Sequence[Unit]) -> float:
+    """aic, aicc, bic and ebic: n log det(E / n) plus a penalty."""
+    subset = flat(units)
+    n, q, k = problem.n, problem.q, size(problem, subset)
+    fit = n * (problem.log_det_error(subset) - q * math.log(n))
+    match criterion.name:
+        case "aic":
+            return fit + 2 * q * (k + 1)
+        case "aicc":
+            df = n - (k + 1) - q - 1
+            return fit + 2 * n * (q * (k + 1) + q * (q + 1) / 2) / df if df > 0 else math.inf
+        case "bic":
+            return fit + math.log(n) * q * (k + 1)
+        case "ebic":
+            counted = sum(not adds_nothing(problem, flat(units[:i]), unit) for i, unit in enumerate(units))
+            if not criterion.corrected:
+                bic = fit + math.log(n) * q * (k + 1)
+                return bic + 2 * criterion.gamma * log_binomial(criterion.n_candidates, counted)
+            penalties = [ebic_penalty(problem, criterion, i, k / counted) for i in range(1, counted + 1)]
+            return fit + math.log(n) * q + sum(penalties)
+    raise ValueError(f"criterion={criterion.name!r} is unknown.")
+
+
+def ebic_penalty(problem: Regression, criterion: Criterion, i: int, rank: float) -> float:
+    """Penalty of the i-th unit: Chen and Chen's, times Bartlett's factor, and at least that of a test.
+
+    The test is the exact one at level 0.05 i / (m - i + 1) for gamma = 1; its penalty is -n log of the quantile of
+    lambda, with Rao's F = (1 - L) / L * df2 / df1 solved for L = lambda ** (1 / t).
+    """
+    n, q, m = problem.n, problem.q, criterion.n_candidates
+    combinatorial = criterion.gamma * max(0.0, math.log(max(m - i + 1, 1) / i))
+    error_df = problem.df_null - i * rank
+    bartlett_df = error_df - (q - rank + 1) / 2
+    t, df1, df2 = raos_df(q, rank, error_df)
+    if df2 <= 0 or bartlett_df <= 0:
+        return math.inf
+    f = float(f_distribution.isf(SIGNIFICANCE_LEVEL * math.exp(-combinatorial), df1, df2))
+    chen_chen = q * rank * math.log(n) + 2 * combinatorial
+    return max(chen_chen * n / bartlett_df, n * t * math.log1p(f * df1 / df2))
+
+
+def log_binomial(n: float, k: float) -> float:
+    """Logarithm of the binomial coefficient n over k."""
+    return float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+
+
+def improvement(criterion: str, after: float, before: float) -> float:
+    """The gain: score after minus score before, signed so that larger is better."""
+    if after == before:
+        return 0.0
+    return before - after if criterion in LOWER_IS_BETTER else after - before

@@ -1,0 +1,176 @@
+"""Strategies, as the paper and the literature define them. R = search.selected, C = search.pool."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+from reference.least_squares.criteria import improvement
+from reference.least_squares.projection import Unit
+from reference.search import TIE, Move, Search, Step
+
+Strategy = Callable[[Search], Iterator[Step]]
+
+
+def forward(search: Search, phase: str = "forward", *, dropping: bool = False) -> Iterator[Step]:
+    """Add to R the feature that improves the fit the most. Stop when no feature improves it more than alpha.
+
+    With dropping: remove from C the features that did not improve the fit more than beta in that same scan.
+    """
+    while search.can_grow():
+        scan = search.additions()
+        move = search.best_addition(scan)
+        if move is None or search.is_cycle():
+            return
+        dropped = [other.added[0] for other in scan if dropping and other != move and search.droppable(other)]
+        yield search.add(move.added, phase)
+        if dropped:
+            yield search.drop(dropped, phase)
+
+
+def backward(search: Search) -> Iterator[Step]:
+    """Remove from R the least useful feature, one at a time, as long as the loss is at most beta."""
+    while move := search.best_removal(search.removals()):
+        yield search.remove(move.removed[0], "backward")
+
+
+def backward_from_all(search: Search) -> Iterator[Step]:
+    """R = all features, except constant ones and combinations of earlier ones. Then backward steps."""
+    units: list[Unit] = []
+    for unit in search.pool:
+        if search.feasible([*search.selected, *units], unit):
+            units.append(unit)
+    if units:
+        yield search.add(units, "start")
+    yield from backward(search)
+
+
+def stepwise(search: Search) -> Iterator[Step]:
+    """A forward step, then backward steps to the end; repeat until no feature enters."""
+    for step in forward(search):
+        yield step
+        yield from backward(search)
+
+
+def bidirectional(search: Search) -> Iterator[Step]:
+    """The best of all additions and removals, one move per step; an addition on ties (R's direction="both")."""
+    while True:
+        addition = search.best_addition(search.additions()) if search.can_grow() else None
+        removal = search.best_removal(search.removals())
+        move = better(search, addition, removal)
+        if move is None or search.is_cycle():
+            return
+        if move is addition:
+            yield search.add(move.added, "forward")
+        else:
+            yield search.remove(move.removed[0], "backward")
+
+
+def better(search: Search, addition: Move | None, removal: Move | None) -> Move | None:
+    """The move with the larger gain; the addition if the gains are equal."""
+    if addition is None or removal is None:
+        return addition or removal
+    lead, scale = removal.gain - addition.gain, max(abs(addition.gain), abs(removal.gain))
+    if scale and math.isfinite(scale) and abs(lead) > TIE / 100 * scale:
+        search.margin = min(search.margin, abs(lead) / scale)
+    return removal if lead > TIE * scale else addition
+
+
+def forward_backward(search: Search) -> Iterator[Step]:
+    """Forward steps to the end, then backward steps to the end."""
+    yield from forward(search)
+    yield from backward(search)
+
+
+def dropping(search: Search) -> Iterator[Step]:
+    """Forward dropping steps; re-forward steps over all that is not in R, without dropping; backward steps."""
+    yield from forward(search, dropping=True)
+    yield from recall_and_exchange(search)
+    yield from backward(search)
+
+
+def fbed(search: Search) -> Iterator[Step]:
+    """Forward dropping steps, then up to `rounds` further rounds of them over all that is not in R; backward steps."""
+    yield from forward(search, dropping=True)
+    rounds = 0
+    while rounds < search.rules.rounds and search.dropped:
+        rounds += 1
+        yield search.recall("re-forward")
+        before = list(search.selected)
+        yield from forward(search, "re-forward", dropping=True)
+        if search.selected == before:
+            break
+    if search.rules.max_features < math.inf:
+        yield from recall_and_exchange(search)
+    yield from backward(search)
+
+
+def recall_and_exchange(search: Search) -> Iterator[Step]:
+    """Re-forward steps over all that is not in R; at max_features, exchanges while the score improves.
+
+    An exchange adds the best candidate and removes the feature that is the least useful after that.
+    """
+    if search.dropped:
+        yield search.recall("re-forward")
+    yield from forward(search, "re-forward")
+    while search.full and search.pool and not search.is_exact:
+        candidate = search.best_addition(search.additions())
+        move = None if candidate is None else search.best(search.exchanges(candidate.added))
+        if move is None or not search.improves(move) or search.is_cycle():
+            return
+        yield search.remove(move.removed[0], "swap")
+        yield search.add(move.added, "swap")
+
+
+def floating(search: Search) -> Iterator[Step]:
+    """A forward step, then removals as long as they give a better set of that size than any before; repeat."""
+    record = {len(search.selected): search.score()}
+    min_size = len(search.selected) + 2
+    for step in forward(search):
+        yield step
+        update_record(record, search)
+        while len(search.selected) > min_size:
+            move = search.best(search.removals())
+            if move is None or not beats_record(record, search, search.without(move.removed[0])):
+                break
+            yield search.remove(move.removed[0], "backward")
+            update_record(record, search)
+
+
+def beats_record(record: dict[int, float], search: Search, units: Sequence[Unit]) -> bool:
+    """True if some units score better, by more than rounding error, than every set of that size before."""
+    if len(units) not in record:
+        return True
+    new, old = search.score(units), record[len(units)]
+    return improvement(search.criterion.name, new, old) > TIE * max(abs(new), abs(old))
+
+
+def update_record(record: dict[int, float], search: Search) -> None:
+    """Store the score of the selection if it is the best of its size."""
+    n_units, new = len(search.selected), search.score()
+    if n_units not in record or improvement(search.criterion.name, new, record[n_units]) > 0:
+        record[n_units] = new
+
+
+def swap(search: Search) -> Iterator[Step]:
+    """Forward steps to the end; then the best exchange of a selected feature for another, until none improves."""
+    yield from forward(search)
+    while not search.is_exact:
+        move = search.best(search.exchanges())
+        if move is None or not search.improves(move) or search.is_cycle():
+            return
+        yield search.remove(move.removed[0], "swap")
+        yield search.add(move.added, "swap")
+
+
+STRATEGIES: dict[str, Strategy] = {
+    "forward": forward,
+    "backward": backward_from_all,
+    "stepwise": stepwise,
+    "bidirectional": bidirectional,
+    "forward_backward": forward_backward,
+    "dropping": dropping,
+    "fbed": fbed,
+    "floating": floating,
+    "swap": swap,
+}
