@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from dropstep.paper.from_scratch import FromScratch, Score
+from dropstep.demo.from_scratch import FromScratch, Score, least_squares_criterion
 
 Floats = NDArray[np.float64]
 
@@ -43,39 +43,10 @@ class NegativeEBIC:
 Fit = NegativeRSS | NegativeEBIC
 
 
-def fit_criterion(X: NDArray[Any], y: Floats, fit: Fit) -> Score:
-    """The criterion of a least-squares fit with intercept, from the data."""
-
-    def score(features: list[int]) -> float:
-        design = np.column_stack([np.ones(len(y)), X[:, features]])
-        residual = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
-        return float(fit.of(np.square(residual).sum(), len(features)))
-
-    return score
-
-
 @dataclass
-class Limited(FromScratch):
-    """The procedures of the paper, and forward selection of at most `most` features."""
-
-    most: int | None = None
-
-    def run(self, procedure: str) -> list[int]:
-        if procedure != "forward":
-            return super().run(procedure)
-        while self.forward_step(set(range(self.n_features))) is not None:
-            pass
-        return self.selected
-
-    def forward_step(self, candidates: set[int]) -> set[int] | None:
-        full = self.most is not None and len(self.selected) >= self.most
-        return None if full else super().forward_step(candidates)
-
-
-@dataclass
-class Recomputed(Limited):
-    """The same for regression with many features: every step projects all candidates from the data, and keeps nothing
-    from the previous step.
+class Recomputed(FromScratch):
+    """The procedures for regression with many features: every step projects all candidates from the data, and keeps
+    nothing from the previous step.
 
     Gains are exact: with Q an orthonormal basis of the centred selected features and r the residual of y, adding j
     reduces the residual sum of squares by (x_j' r)^2 / (|x_j|^2 - |Q' x_j|^2).
@@ -86,13 +57,14 @@ class Recomputed(Limited):
     fit: Fit = NegativeRSS(0, 0)
 
     @classmethod
-    def of(cls, X: NDArray[Any], y: Floats, fit: type[Fit], most: int | None = None) -> Recomputed:
+    def of(cls, X: NDArray[Any], y: Floats, fit: type[Fit], max_features: int | None = None) -> Recomputed:
         measured = fit(*X.shape)
-        return cls(fit_criterion(X, y, measured), X.shape[1], 0.0, 0.0, most=most, X=X, y=y, fit=measured)
+        score = least_squares_criterion(X, y, measured.of)
+        return cls(score, X.shape[1], 0.0, 0.0, max_features, X=X, y=y, fit=measured)
 
     def forward_step(self, candidates: set[int]) -> set[int] | None:
         pool = np.array(sorted(candidates - set(self.selected)), dtype=np.intp)
-        if not len(pool) or (self.most is not None and len(self.selected) >= self.most):
+        if not len(pool) or (self.max_features is not None and len(self.selected) >= self.max_features):
             return None
         gains = self.gains()[pool]
         self.n_evaluations += len(pool)

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from benchmarks import leaps
 from benchmarks.found import Found
-from benchmarks.from_rows import Limited, NegativeRSS, Recomputed, fit_criterion, trace_by_solves
+from benchmarks.from_rows import NegativeRSS, Recomputed, trace_by_solves
 from benchmarks.workloads import Workload
 from dropstep import Selector, select
-from dropstep.paper.from_scratch import trace_criterion
+from dropstep.demo.from_scratch import FromScratch, least_squares_criterion, trace_criterion
 
 Call = Callable[[NDArray[Any], NDArray[Any], int], Found]
 
@@ -97,17 +97,18 @@ def _ours(strategy: str, function: Any = dropstep) -> Callable[[Workload], Call]
 
 
 def recomputed(X: NDArray[Any], y: NDArray[Any], k: int) -> Found:
-    search = Recomputed.of(X, y, NegativeRSS, most=k)
+    search = Recomputed.of(X, y, NegativeRSS, k)
     return Found(tuple(search.run("forward")), search.n_evaluations)
 
 
 def fit_per_candidate(X: NDArray[Any], y: NDArray[Any], k: int) -> Found:
-    search = Limited(fit_criterion(X, y, NegativeRSS(*X.shape)), X.shape[1], 0.0, 0.0, most=k)
+    score = least_squares_criterion(X, y, NegativeRSS(*X.shape).of)
+    search = FromScratch(score, X.shape[1], 0.0, 0.0, max_features=k)
     return Found(tuple(search.run("forward")), search.n_evaluations)
 
 
 def paper_way(X: NDArray[Any], y: NDArray[Any], k: int, criterion: Any, alpha: float, beta: float) -> Found:
-    search = Limited(criterion(X, y), X.shape[1], alpha, beta)
+    search = FromScratch(criterion(X, y), X.shape[1], alpha, beta)
     return Found(tuple(search.run("dropping")), search.n_evaluations)
 
 

@@ -14,8 +14,11 @@ from unittest import mock
 from benchmarks import data
 from benchmarks.bars import SMALL, SQUARE, TALL, WIDE
 from benchmarks.measure import PAUSE, SHORT, clock, interleaved, yardsticks
-from dropstep import columns, problem, select
+from dropstep import select
+from dropstep.data import columns
 from dropstep.data.columns import Columns
+from dropstep.models.least_squares import problem
+from dropstep.models.least_squares.model import LeastSquares
 from dropstep.projection.projection import Projection
 from dropstep.search.search import Search
 
@@ -25,9 +28,10 @@ PARTS: dict[str, tuple[tuple[Any, str], ...]] = {
     "columns: sums of squares": ((columns, "in_threads"),),
     "columns: column sums, products with y": ((problem, "columns_of"),),
     "columns: products with features": ((Columns, "products"),),
-    "update of the residuals": tuple((Projection, name) for name in ("add", "remove", "recall", "rest")),
-    "gains, best move": tuple((Search, name) for name in ("best_addition", "best_removal", "hopeless", "likely")),
-    "steps, pool, score": tuple((Search, name) for name in ("add", "remove", "drop", "rest", "recall")),
+    "update of the residuals": tuple((Projection, name) for name in ("add", "remove", "update")),
+    "gains": tuple((LeastSquares, name) for name in ("additions", "removals")),
+    "best move": tuple((Search, name) for name in ("best_addition", "best_removal", "droppable")),
+    "steps, pool, score": tuple((Search, name) for name in ("add", "remove", "drop", "recall")),
     "ranking": ((Search, "ranking"),),
 }
 OTHER = "validation, rules, path"
