@@ -1,4 +1,4 @@
-"""Sphinx settings. The site builds offline, from the docstrings and the pages beside this file."""
+"""Sphinx configuration. The site is built offline, from the docstrings and the pages in this folder."""
 
 import dropstep
 
@@ -16,9 +16,9 @@ myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 napoleon_google_docstring = False
-napoleon_use_ivar = True  # an attribute that is described twice is one object
+napoleon_use_ivar = True  # documents an attribute once, even if it is described twice
 autodoc_member_order = "bysource"
-autodoc_typehints = "none"  # the docstrings say it in words
+autodoc_typehints = "none"  # the docstrings give the types
 autodoc_inherit_docstrings = False  # scikit-learn's docstrings link to its own pages
 autodoc_default_options = {
     "members": True,

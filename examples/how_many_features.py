@@ -1,4 +1,4 @@
-"""How many features? Let cross-validation choose, with the selection inside the folds (wine)."""
+"""How many features? Choose max_features by cross-validation, with the selection inside the folds (wine)."""
 
 from sklearn.datasets import load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -13,10 +13,10 @@ folds = StratifiedKFold(5, shuffle=True, random_state=0)
 grid = {"select__max_features": [1, 2, 4, 8]}
 search = GridSearchCV(Pipeline(steps), grid, cv=folds).fit(X, y)
 
-found = search.cv_results_
-for params, score in zip(found["params"], found["mean_test_score"], strict=True):
+results = search.cv_results_
+for params, score in zip(results["params"], results["mean_test_score"], strict=True):
     print(f"max_features={params['select__max_features']}: accuracy {score:.3f}")
-print("chosen:", ", ".join(search.best_estimator_["select"].get_feature_names_out()))
+print("selected:", ", ".join(search.best_estimator_["select"].get_feature_names_out()))
 
 # The best of four scores is optimistically biased; nested cross-validation is not.
 print(f"nested cross-validation: accuracy {cross_val_score(search, X, y, cv=folds).mean():.3f}")

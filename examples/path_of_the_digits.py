@@ -1,6 +1,6 @@
-"""The path of the digits: which of 64 pixels tell ten digits apart, and in which phase each came in.
+"""Selection path of the digits: which of 64 pixels separate the ten digits, and in which phase each is added.
 
-Run with a file name to save the picture: python path_of_the_digits.py path.svg
+Pass a file name to save the figure: python path_of_the_digits.py path.svg
 """
 
 import sys
@@ -16,10 +16,10 @@ path = select(digits.data, digits.target, enter=0.05, leave=0.05)  # the paper's
 print(f"{len(path.selected)} of {path.n_features} pixels, trace {path.score:.2f}, {path.n_evaluations:,} evaluations")
 for phase in ("forward", "re-forward", "backward"):
     steps = [step for step in path.steps if step.phase == phase]
-    done = {action: sum(len(s.features) for s in steps if s.action == action) for action in ("add", "drop", "remove")}
-    print(f"{phase:10}  added {done['add']:2}, dropped {done['drop']:2}, removed {done['remove']}")
+    count = {action: sum(len(s.features) for s in steps if s.action == action) for action in ("add", "drop", "remove")}
+    print(f"{phase:10}  added {count['add']:2}, dropped {count['drop']:2}, removed {count['remove']}")
 
-plt.rcParams["svg.hashsalt"] = "dropstep"  # the same picture every time
+plt.rcParams["svg.hashsalt"] = "dropstep"  # a reproducible file
 figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")
 path.plot(ax)
 if len(sys.argv) > 1 and sys.argv[1].endswith(".svg"):
