@@ -209,3 +209,8 @@ def test_paths_are_the_textbook_paths(first: int) -> None:
     """Steps, gains, scores and evaluations, on the problems that `make fuzz` starts with."""
     differences = {seed: compare(problem(seed)) for seed in range(first, first + 150)}
     assert {seed: difference for seed, difference in differences.items() if difference} == {}
+
+
+@pytest.mark.parametrize("seed", [10568, 12113, 24010, 202738])
+def test_problems_that_failed_once(seed: int) -> None:
+    assert compare(problem(seed)) is None

@@ -60,7 +60,7 @@ class LeastSquares:
         if without is not None:
             gone = self.projection.directions(self.units.features([without]))
             explained = explained.plus(gone @ self.projection.Z, -1)
-            size = Size(size.rank - len(gone), size.units - (len(gone) > 0))
+            size = Size(size.rank - len(gone), size.units - 1)
         update = self._moves.additions(self.projection, units, gone)
         if without is None and self.problem.finer is not None:
             if self.projection.imprecise or self.separating():
@@ -139,10 +139,8 @@ class LeastSquares:
     def remove(self, units: Sequence[int]) -> None:
         """Remove selected units."""
         for unit in units:
-            size = self.projection.size
             self._selected.remove(unit)
             self.projection.remove(self.units.features([unit]))
-            self._n_dependent -= self.projection.size == size
         self._read()
 
     def copy(self) -> LeastSquares:

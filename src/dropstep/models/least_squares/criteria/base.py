@@ -78,7 +78,7 @@ class Criterion:
     def losses(self, explained: Explained, update: RankUpdate, size: Size) -> Floats:
         """By how much each removal would worsen the score."""
         problem = explained.problem
-        then = Size(size.rank - update.rank, size.units - (np.asarray(update.rank) > 0))
+        then = Size(size.rank - update.rank, size.units - 1)
         after = self.score(self.after(explained, update, -problem.sign), then, problem)
         return np.asarray(-self.better * _minus(after, self.value(explained, size)))
 

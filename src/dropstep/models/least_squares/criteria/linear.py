@@ -228,7 +228,7 @@ class EBIC(OfDeterminant):
         return _log_likelihood(logdet, problem) + math.log(problem.n) * problem.n_targets + penalty
 
     def _penalty(self, rank: float, units: float, problem: Problem) -> float:
-        m = self.n_candidates or 1
+        m, units = self.n_candidates or 1, max(units, float(rank > 0))
         if not self.corrected:
             units = min(units, m)
             binomial = math.lgamma(m + 1) - math.lgamma(units + 1) - math.lgamma(m - units + 1)
