@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -14,7 +12,7 @@ import numpy as np
 from dropstep.data.groups import Choice, as_choice
 from dropstep.data.moments import Moments
 from dropstep.data.table import as_table, as_weights
-from dropstep.data.target import as_target
+from dropstep.data.target import MODELS, as_target
 from dropstep.models.base import Units
 from dropstep.models.least_squares.criteria import as_criterion
 from dropstep.models.least_squares.model import LeastSquares
@@ -29,7 +27,6 @@ from dropstep.search.strategies import Steps, Strategy, as_strategy
 Callback = Callable[[Step], bool | None]
 
 SOLVERS = ("auto", "gram", "columns")
-MODELS = ("auto", "linear", "discriminant")
 
 
 @with_parameters
@@ -81,18 +78,37 @@ def select(
     problem, names = _problem(X, y, sample_weight, given)
     choice = as_choice(problem.n_features, names, given.include, given.exclude, given.groups)
     name, strategy = as_strategy(given.strategy)
-    search, cautions = _search(problem, choice, given, name)
+    model, search, cautions = _search(problem, choice, given, name)
     for caution in cautions:
         warnings.warn(caution, UserWarning, stacklevel=2)
     start, n_candidates = search.score, len(search.pool)
     steps = tuple(_until(_steps(search, strategy), search, callback))
-    path = _path(search, choice, names, steps, equivalents)
-    return replace(
-        path,
+    score, ranking = search.score, search.ranking()
+    losses, replacements = search.equivalents() if equivalents else (None, None)
+    problem, excluded = model.problem, choice.features(choice.exclude)
+    return SelectionPath(
+        selected=search.units.features(search.selected),
+        steps=steps,
+        score=score,
+        stop=(search.stop or StopReason.LEAVE) if problem.equations.diagonal.any() else StopReason.CONSTANT,
+        n_evaluations=search.n_evaluations,
         start=start,
-        n_candidates=n_candidates,
+        ranking=ranking,
+        n_features=problem.n_features,
+        feature_names=names,
         strategy=name,
-        notes=(*cautions, *path.notes),
+        model=problem.kind,
+        criterion=model.criterion.name,
+        solver=problem.solver,
+        greater_is_better=model.greater_is_better,
+        n_candidates=n_candidates,
+        excluded=tuple(sorted(excluded)),
+        groups=choice.members,
+        rules=search.rules.in_effect(),
+        notes=(*cautions, *notes(model, names, set(excluded))),
+        losses=losses,
+        equivalents=replacements,
+        n_fits=search.n_fits,
         params=non_default(given),
         weighted=sample_weight is not None,
         from_moments=isinstance(X, Moments),
@@ -115,8 +131,10 @@ def _problem(X: Any, y: Any, sample_weight: Any, given: Parameters) -> tuple[Pro
     return problem_of(table, target, weights, given.solver, limit), table.names
 
 
-def _search(problem: Problem, choice: Choice, given: Parameters, strategy: str) -> tuple[Search, tuple[str, ...]]:
-    """The search, and warnings about its parameters."""
+def _search(
+    problem: Problem, choice: Choice, given: Parameters, strategy: str
+) -> tuple[LeastSquares, Search, tuple[str, ...]]:
+    """The model, the search over it, and warnings about the parameters."""
     units = Units(problem.n_features, choice.members)
     varying = problem.equations.diagonal > 0
     varying[choice.features(choice.exclude)] = False
@@ -129,46 +147,7 @@ def _search(problem: Problem, choice: Choice, given: Parameters, strategy: str) 
     model = LeastSquares(problem, criterion, units)
     _check_rows(strategy, model, choice)
     search = Search(model, rules, units, choice.include, choice.exclude)
-    return search, tuple(numbers_like_levels(info, vars(given)))
-
-
-def _path(
-    search: Search,
-    choice: Choice,
-    names: tuple[str, ...] | None,
-    steps: tuple[Step, ...],
-    equivalents: bool,
-) -> SelectionPath:
-    """What a search did."""
-    model = search.model
-    assert isinstance(model, LeastSquares)
-    score, ranking = search.score, search.ranking()
-    losses, stand_ins = search.equivalents() if equivalents else (None, None)
-    excluded = choice.features(choice.exclude)
-    problem = model.problem
-    return SelectionPath(
-        selected=search.units.features(search.selected),
-        steps=steps,
-        score=score,
-        stop=(search.stop or StopReason.LEAVE) if problem.equations.diagonal.any() else StopReason.CONSTANT,
-        n_evaluations=search.n_evaluations,
-        n_fits=search.n_fits,
-        start=math.nan,
-        ranking=ranking,
-        n_features=problem.n_features,
-        feature_names=names,
-        strategy="",
-        model=problem.kind,
-        criterion=model.criterion.name,
-        solver=problem.solver,
-        greater_is_better=model.greater_is_better,
-        excluded=tuple(sorted(excluded)),
-        groups=choice.members,
-        rules=search.rules.in_effect(),
-        notes=tuple(notes(model, names, set(excluded))),
-        losses=losses,
-        equivalents=stand_ins,
-    )
+    return model, search, tuple(numbers_like_levels(info, vars(given)))
 
 
 def _check_text(name: str, value: Any, known: Sequence[str]) -> None:

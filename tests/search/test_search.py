@@ -38,7 +38,7 @@ def search_of(table: RandomTable, solver: str, criterion: str, groups: Any = Non
     target = as_target(table.y, len(table.X), table.model, table.weights)
     problem = problem_of(Table(table.X), target, table.weights, solver)
     choice = as_choice(problem.n_features, None, None, None, groups)
-    return _search(problem, choice, Parameters(criterion=criterion, **words), "forward")[0]
+    return _search(problem, choice, Parameters(criterion=criterion, **words), "forward")[1]
 
 
 def fitting(table: RandomTable, criterion: str) -> bool:
