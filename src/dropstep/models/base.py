@@ -19,29 +19,48 @@ Bools = NDArray[np.bool_]
 class Units:
     """What a search adds, removes and drops as a whole: every feature, or groups of features.
 
+    A model counts columns of its design matrix; steps, rankings and results count features of the table. They differ
+    where a feature is encoded by several columns.
+
     Parameters
     ----------
-    n_features : int
+    n_columns : int
+        Number of columns of the design matrix.
     members : sequence of sequence of int or None
-        The features of each group, by ascending first feature; None if every feature is a unit of its own.
+        The columns of each unit, by ascending first column; None if every column is a unit of its own.
+    features : sequence of sequence of int or None
+        The features of each unit; None if the columns are the features.
     """
 
-    def __init__(self, n_features: int, members: Sequence[Sequence[int]] | None = None) -> None:
+    def __init__(
+        self,
+        n_columns: int,
+        members: Sequence[Sequence[int]] | None = None,
+        features: Sequence[Sequence[int]] | None = None,
+    ) -> None:
         self.members = members
-        self.n = n_features if members is None else len(members)
+        self.n = n_columns if members is None else len(members)
+        self._features = members if features is None else features
+
+    def columns(self, units: Sequence[int] | Indices) -> tuple[int, ...]:
+        """The columns of units."""
+        return _flat(self.members, units)
 
     def features(self, units: Sequence[int] | Indices) -> tuple[int, ...]:
         """The features of units."""
-        numbers = units.tolist() if isinstance(units, np.ndarray) else units
-        members = self.members
-        return tuple(numbers) if members is None else tuple(j for u in numbers for j in members[u])
+        return _flat(self._features, units)
 
     def to_features(self, values: Indices) -> tuple[int, ...]:
         """Broadcast per-unit values to features."""
-        if self.members is None:
+        if self._features is None:
             return tuple(values.tolist())
-        spread = {j: int(values[u]) for u, unit in enumerate(self.members) for j in unit}
+        spread = {j: int(values[u]) for u, unit in enumerate(self._features) for j in unit}
         return tuple(spread[j] for j in range(len(spread)))
+
+
+def _flat(members: Sequence[Sequence[int]] | None, units: Sequence[int] | Indices) -> tuple[int, ...]:
+    numbers = units.tolist() if isinstance(units, np.ndarray) else units
+    return tuple(numbers) if members is None else tuple(j for u in numbers for j in members[u])
 
 
 class Tests(Protocol):

@@ -58,7 +58,7 @@ class LeastSquares:
         """Gains of adding each unit, after removing the selected unit `without` if it is given."""
         explained, size, gone = self.explained, self._size, None
         if without is not None:
-            gone = self.projection.directions(self.units.features([without]))
+            gone = self.projection.directions(self.units.columns([without]))
             explained = explained.plus(gone @ self.projection.Z, -1)
             size = Size(size.rank - len(gone), size.units - 1)
         update = self._moves.additions(self.projection, units, gone)
@@ -115,11 +115,11 @@ class LeastSquares:
     def independent(self, units: Indices) -> list[int]:
         """Units, in order, that do not depend on the selected ones or on the ones before."""
         trial = Projection(self.problem.equations)
-        trial.add(self.units.features(self._selected))
+        trial.add(self.units.columns(self._selected))
         found = []
         for unit in units.tolist():
             size = trial.size
-            trial.add(self.units.features([unit]))
+            trial.add(self.units.columns([unit]))
             if trial.size > size:
                 found.append(unit)
         if trial.imprecise and self.problem.finer is not None:
@@ -140,7 +140,7 @@ class LeastSquares:
         """Remove selected units."""
         for unit in units:
             self._selected.remove(unit)
-            self.projection.remove(self.units.features([unit]))
+            self.projection.remove(self.units.columns([unit]))
         self._read()
 
     def copy(self) -> LeastSquares:
@@ -155,7 +155,7 @@ class LeastSquares:
 
     def _project(self, unit: int) -> None:
         size = self.projection.size
-        self.projection.add(self.units.features([unit]))
+        self.projection.add(self.units.columns([unit]))
         self._n_dependent += self.projection.size == size
 
     def _read(self) -> None:

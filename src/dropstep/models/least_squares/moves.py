@@ -119,7 +119,7 @@ class GroupMoves:
         return update
 
     def removals(self, projection: Projection, units: Indices) -> RankUpdate:
-        return _removals(projection, [self._units.features([int(u)]) for u in units])
+        return _removals(projection, [self._units.columns([int(u)]) for u in units])
 
     def rank(self, units: Sequence[int]) -> int:
         return int(self._lengths[list(units)] @ self._varying[list(units)])
