@@ -144,7 +144,7 @@ def _search(
     varying[choice.features(choice.include)] = False
     n_choices, info = choice.count(varying), criterion.info
     rules = as_rules(info, n_choices, given.enter, given.leave, given.drop, max_features, strategy)
-    model = LeastSquares(problem, criterion, units)
+    model = LeastSquares(problem, criterion, units, max_features)
     _check_rows(strategy, model, choice)
     search = Search(model, rules, units, choice.include, choice.exclude)
     return model, search, tuple(numbers_like_levels(info, vars(given)))

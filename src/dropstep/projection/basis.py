@@ -185,7 +185,13 @@ class RowsBasis:
 
     def _residual(self, vectors: Floats) -> Floats:
         """Residuals of vectors given the basis; projecting twice is enough (Kahan, Parlett)."""
-        return self._projected_out(self._projected_out(vectors)) if self.size else vectors
+        if not self.size:
+            return vectors
+        residuals = self._projected_out(vectors)
+        small = _squares(residuals) < REORTHOGONALIZE_BELOW * _squares(vectors)
+        if small.any():
+            residuals[:, small] = self._projected_out(residuals[:, small])
+        return residuals
 
     def _projected_out(self, vectors: Floats) -> Floats:
         Q = self.Q
@@ -272,6 +278,10 @@ class RowsBasis:
         cross = (cross - x.T @ self.Q @ kept)[independent]
         triangle = directions.T @ residuals[:, independent]
         return np.asarray(linalg.solve_triangular(triangle, cross, trans="T"))
+
+
+def _squares(vectors: Floats) -> Floats:
+    return np.asarray(np.einsum("ij,ij->j", vectors, vectors))
 
 
 def orthonormal(columns: Floats, least: Floats) -> tuple[Floats, list[int]]:

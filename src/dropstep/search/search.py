@@ -45,7 +45,7 @@ class Search:
         self._in_pool[[*include, *exclude]] = False
         self._scan: Scan | None = None  # of the pool, for the present selection
         self._stale: Indices = np.empty(0, dtype=np.intp)  # units recalled since that scan
-        self._cheap = isinstance(model, CheapScans)
+        self._cheap = model if isinstance(model, CheapScans) else None
         self._last_gains = np.full(units.n, -np.inf)
         self._visited: set[frozenset[int]] = set()
 
@@ -76,7 +76,7 @@ class Search:
             scan = self.model.additions(self.pool)
             self.n_evaluations += scan.n_evaluations if self._scan is None else len(self._stale)
             self.n_fits += scan.n_fits
-            if not self._cheap:
+            if self._cheap is None:
                 self._last_gains[scan.units] = np.where(scan.feasible, scan.gains, -np.inf)
             self._scan, self._stale = scan, np.empty(0, dtype=np.intp)
         return self._scan
@@ -111,7 +111,7 @@ class Search:
         reason = self.model.saturated()
         if reason is StopReason.EXACT:
             return reason
-        if not self._in_pool.any():
+        if not np.count_nonzero(self._in_pool):
             return StopReason.POOL
         return StopReason.MAX_FEATURES if self.full else reason
 
@@ -230,8 +230,8 @@ class Search:
         Where scans cost fits, the others are ranked by the gain they had when they were last evaluated.
         """
         candidates = np.sort(np.concatenate([self.pool, self.dropped]))
-        if isinstance(self.model, CheapScans):
-            self.model.release()
+        if self._cheap is not None:
+            self._cheap.release()
             gains = np.zeros(len(candidates))
             if len(candidates) and self.model.saturated() is None:
                 scan = self.model.additions(candidates)
@@ -296,7 +296,7 @@ class Search:
 
     def _pool_step(self, phase: Phase, action: Action, units: Indices) -> Step:
         features = tuple(sorted(self.units.features(units)))
-        return Step(phase, action, features, 0.0, self.score, int(self._in_pool.sum()))
+        return Step(phase, action, features, 0.0, self.score, int(np.count_nonzero(self._in_pool)))
 
     def _moved(self, phase: Phase, action: Action, units: Sequence[int], gain: float = math.nan) -> Step:
         """Make a move.
@@ -312,11 +312,11 @@ class Search:
             self.model.remove(units)
             self.selected.remove(units[0])
         self._in_pool[list(units)] = action == "remove"
-        self._scan = None
-        difference = 0.0 if self.value == before else self.value - before
-        if not abs(gain - difference) <= TIE * max(abs(before), abs(self.value)):
+        self._scan, after = None, self.value
+        difference = 0.0 if after == before else after - before
+        if not abs(gain - difference) <= TIE * max(abs(before), abs(after)):
             gain = difference
-        return Step(phase, action, self.units.features(units), gain, self.score, int(self._in_pool.sum()))
+        return Step(phase, action, self.units.features(units), gain, self.score, int(np.count_nonzero(self._in_pool)))
 
     def _signed(self, score: float) -> float:
         return score if self.model.greater_is_better else -score

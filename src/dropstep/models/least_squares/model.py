@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -29,8 +31,9 @@ class LeastSquares:
     Where the digits of a Gram matrix do not suffice, the model continues from the rows, if the problem has them.
     """
 
-    def __init__(self, problem: Problem, criterion: Criterion, units: Units) -> None:
+    def __init__(self, problem: Problem, criterion: Criterion, units: Units, max_features: int | None = None) -> None:
         self.problem, self.criterion, self.units = problem, criterion, units
+        self._max_size = math.inf if max_features is None or units.members is not None else float(max_features)
         self._selected: list[int] = []
         self._start(problem)
 
@@ -38,7 +41,7 @@ class LeastSquares:
         """Project the selected units onto a problem."""
         self.problem = problem
         self._moves = moves_of(problem.equations, self.units)
-        self.projection = Projection(problem.equations)
+        self.projection = Projection(problem.equations, self._max_size)
         self._n_dependent = 0  # selected units without an independent feature
         for unit in self._selected:
             self._project(unit)
@@ -56,14 +59,15 @@ class LeastSquares:
 
     def additions(self, units: Indices, without: int | None = None) -> Scan:
         """Gains of adding each unit, after removing the selected unit `without` if it is given."""
-        explained, size, gone = self.explained, self._size, None
+        explained, size, now, gone = self.explained, self._size, self.score, None
         if without is not None:
             gone = self.projection.directions(self.units.columns([without]))
             explained = explained.plus(gone @ self.projection.Z, -1)
             size = Size(size.rank - len(gone), size.units - 1)
+            now = self.criterion.value(explained, size)
         update = self._moves.additions(self.projection, units, gone)
         if without is None and self.problem.finer is not None:
-            if self.projection.imprecise or self.separating():
+            if self.projection.imprecise or (not update.feasible.all() and self.separating()):
                 self._start(self.problem.finer())
                 return self.additions(units)
             if self._leaves_too_little(update):
@@ -72,7 +76,7 @@ class LeastSquares:
                 return replace(again, n_evaluations=again.n_evaluations + len(units))
         room = size.rank + update.rank <= self.problem.max_rank
         feasible = update.feasible if room is True else update.feasible & room
-        gains = self.criterion.gains(explained, update, size)
+        gains = self.criterion.gains(explained, update, size, now)
         return Scan(
             units,
             gains if feasible is update.feasible else np.where(feasible, gains, 0.0),
@@ -87,7 +91,7 @@ class LeastSquares:
         if not len(units):
             return Scan(units, np.empty(0), np.empty(0, dtype=bool))
         update = self._moves.removals(self.projection, units)
-        losses = self.criterion.losses(self.explained, update, self._size)
+        losses = self.criterion.losses(self.explained, update, self._size, self.score)
         tests = PartialTests(self.explained, update, self._size.rank - update.rank, update.feasible, adding=False)
         return Scan(units, losses, np.ones(len(units), dtype=bool), n_evaluations=len(units), tests=tests)
 
@@ -145,8 +149,9 @@ class LeastSquares:
 
     def copy(self) -> LeastSquares:
         """An independent model with the same selection."""
-        fresh = LeastSquares(self.problem, self.criterion, self.units)
-        fresh.add(self._selected)
+        fresh = copy.copy(self)
+        fresh._selected = list(self._selected)
+        fresh._start(self.problem)
         return fresh
 
     def release(self) -> None:
