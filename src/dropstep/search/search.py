@@ -91,7 +91,7 @@ class Search:
     def best_addition(self) -> Move | None:
         """The best candidate, if it may enter; otherwise None, and `stop` says why."""
         move = self._addition()
-        return None if move is None or self.is_cycle() else move
+        return move if move is not None and self.visit() else None
 
     def _addition(self) -> Move | None:
         self.stop = self._no_room()
@@ -131,8 +131,8 @@ class Search:
             return first_best(-tests.log_p_values, scan.feasible)
         return first_best(scan.gains, scan.feasible)
 
-    def is_cycle(self) -> bool:
-        """True if this selection was already visited; continuing would cycle.
+    def visit(self) -> bool:
+        """Record that the search continues from this selection; False if it did before, and would cycle.
 
         A test does not maximise the score, and differences at rounding level have no consistent sign: both can cause
         cycles.
@@ -140,9 +140,9 @@ class Search:
         selection = frozenset(self.selected)
         if selection in self._visited:
             self.stop = StopReason.CYCLE
-            return True
+            return False
         self._visited.add(selection)
-        return False
+        return True
 
     def droppable(self, chosen: Move) -> Indices:
         """Candidates, except the chosen one, whose gain in the scan that chose it does not pass `drop`."""
@@ -178,9 +178,7 @@ class Search:
     def best_move(self) -> tuple[Action, Move] | None:
         """The best single move that the rules allow, an addition or a removal."""
         addition, removal = self._addition(), self.best_removal()
-        if addition is None and removal is None:
-            return None
-        if self.is_cycle():
+        if (addition is None and removal is None) or not self.visit():
             return None
         if removal is None or (addition is not None and not exceeds(removal.gain, addition.gain)):
             assert addition is not None

@@ -37,8 +37,6 @@ class Problem:
     equations : NormalEquations
     base : ndarray of shape (n_targets, n_targets)
         M of the empty selection.
-    sign : int
-        Whether adding a feature adds to M (+1) or subtracts from it (-1).
     n : float
         Number of rows (sum of weights).
     df : float
@@ -54,11 +52,15 @@ class Problem:
     kind: Literal["linear", "discriminant"]
     equations: NormalEquations
     base: Floats
-    sign: int
     n: float
     df: float
     separating: tuple[int, ...] = ()
     finer: Callable[[], Problem] | None = None
+
+    @cached_property
+    def sign(self) -> int:
+        """Whether adding a feature adds to M (+1) or subtracts from it (-1)."""
+        return 1 if self.kind == "discriminant" else -1
 
     @property
     def n_features(self) -> int:
@@ -165,7 +167,7 @@ def regression(
     diagonal = np.where(constant, 0.0, diagonal)
     cross = np.where(constant[:, None], 0.0, cross)
     equations = NormalEquations(scatter, diagonal, cross, _noise(diagonal, scatter, n * means**2), targets)
-    return Problem("linear", equations, base, -1, n, n - 1)
+    return Problem("linear", equations, base, n, n - 1)
 
 
 def discriminant(
@@ -195,7 +197,6 @@ def discriminant(
         kind="discriminant",
         equations=NormalEquations(scatter, diagonal, cross, _noise(diagonal, scatter, counts @ means**2)),
         base=np.eye(len(counts) - 1),
-        sign=1,
         n=n,
         df=n - len(counts),
         separating=tuple(np.flatnonzero(constant_within & ~constant).tolist()),

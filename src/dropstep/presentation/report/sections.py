@@ -132,7 +132,9 @@ def _described(name: str, passed: Any, known: Mapping[str, str]) -> Html:
 
 
 def _rule(name: str, rule: Any) -> str:
-    return THRESHOLDS[name].format(number(rule)) if isinstance(rule, int | float) else code_of(rule)
+    if isinstance(rule, int | float):
+        return THRESHOLDS[name].format(number(rule))
+    return f"significance test at level {rule.level:.4g}" if hasattr(rule, "level") else code_of(rule)
 
 
 def _value(value: Any) -> Html:
