@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _MINUS = re.compile(r"-(?:inf|[\d.][\d.,eE+-]*)")
 MAX_ERROR = 500  # characters
-SHELLS = ("bash", "zsh", "fish")
+SHELLS = ("bash", "zsh", "fish", "tcsh")
 
 WINE = """python -c "import numpy as n, sklearn.datasets as d; w = d.load_wine(); n.savetxt(
     'wine.csv', n.c_[w.data, w.target], '%g', ',', comments='',
@@ -92,6 +92,9 @@ to enable it:
   bash:  dropstep completion bash >> ~/.bash_completion
   zsh:   dropstep completion zsh > "${fpath[1]}/_dropstep"
   fish:  dropstep completion fish > ~/.config/fish/completions/dropstep.fish
+  tcsh:  dropstep completion tcsh >> ~/.tcshrc
+
+It needs the package shtab: pip install 'dropstep[cli]'.
 """
 
 
