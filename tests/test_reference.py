@@ -83,7 +83,7 @@ def test_information_criteria_of_several_targets(regression, rng: np.random.Gene
     Y = np.column_stack([y, X[:, 0] + rng.normal(size=50)])
     n, q, k, subset = 50, 2, 3, [0, 1, 6]
     design = np.column_stack([np.ones(n), X[:, subset]])
-    residual = Y - design @ np.linalg.lstsq(design, Y)[0]
+    residual = Y - design @ np.linalg.lstsq(design, Y, rcond=None)[0]
     E = residual.T @ residual
     bic = n * np.log(np.linalg.det(E / n)) + np.log(n) * q * (k + 1)
     assert score("bic", X, Y, subset) == pytest.approx(bic)
