@@ -20,6 +20,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -284,7 +285,7 @@ def test_sample_weight_is_routed(diabetes: Any) -> None:
     assert wanted.selected != select(X, y).selected or wanted.score != select(X, y).score
     with sklearn.config_context(enable_metadata_routing=True):
         weighted = make_pipeline(Selector().set_fit_request(sample_weight=True), LinearRegression())
-        weighted[-1].set_fit_request(sample_weight=False).set_score_request(sample_weight=True)
+        weighted[-1].set_fit_request(sample_weight=False)
         assert weighted.fit(X, y, sample_weight=weights)["selector"].path_ == wanted
         ignored = make_pipeline(Selector().set_fit_request(sample_weight=False), LinearRegression())
         ignored[-1].set_fit_request(sample_weight=True)
@@ -293,6 +294,7 @@ def test_sample_weight_is_routed(diabetes: Any) -> None:
         with pytest.raises(ValueError, match="not explicitly set as requested or not requested"):
             unasked.fit(X, y, sample_weight=weights)
         grid = GridSearchCV(weighted, {"selector__criterion": ["bic", "ebic"]}, cv=3, error_score="raise")
+        grid.scoring = get_scorer("r2").set_score_request(sample_weight=True)
         grid.fit(X, y, sample_weight=weights)
     assert Selector().fit(X, y, sample_weight=weights).path_ == wanted
     old_style = make_pipeline(Selector(), LinearRegression()).fit(X, y, selector__sample_weight=weights)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from dropstep import __version__
 from dropstep.cli.naming import brief
+from dropstep.cli.schema import DOCUMENTS
 from dropstep.cli.specs import criterion_of, strategy_of
 from dropstep.data.target import MODELS
 from dropstep.models.least_squares.criteria import CRITERIA
@@ -152,13 +153,21 @@ def build_parser() -> Parser:
     _add_table(compare)
     _add_compare(compare)
 
+    _add_others(commands)
+    return parser
+
+
+def _add_others(commands: argparse._SubParsersAction[Parser]) -> None:
+    """The commands that read no table."""
     commands.add_parser(
         "demo", help="the paper's comparison in a minute", description="The paper's comparison in a minute."
     )
+    schema = commands.add_parser("schema", help="print the JSON Schema of a document")
+    schema.description = "Print the JSON Schema of the output of --format json; plan is that of select --dry-run."
+    schema.add_argument("document", choices=DOCUMENTS)
     completion = commands.add_parser("completion", help="print a shell completion script", epilog=COMPLETION)
     completion.description = "Print a script that completes commands and options in a shell."
     completion.add_argument("shell", choices=SHELLS)
-    return parser
 
 
 def _add_table(parser: Parser) -> None:
