@@ -44,7 +44,7 @@ COMPLETE = {"bash": in_bash, "fish": in_fish}
 @pytest.mark.parametrize(
     ("line", "offered"),
     [
-        ("dropstep s", ["select"]),
+        ("dropstep s", ["select", "schema"]),
         ("dropstep select x.csv --max", ["--max-features"]),
         ("dropstep select --strategy fo", ["forward", "forward_backward"]),
         ("dropstep select x.csv --target y --criterion eb", ["ebic"]),
