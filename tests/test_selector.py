@@ -172,7 +172,8 @@ def test_names_in_and_out(container: str, output: str, diabetes: Any) -> None:
     if output == "default":
         assert isinstance(reduced, np.ndarray)
     else:
-        assert isinstance(reduced, {"pandas": pd.DataFrame, "polars": pl.DataFrame}[output])
+        frames: dict[str, Any] = {"pandas": pd.DataFrame, "polars": pl.DataFrame}
+        assert isinstance(reduced, frames[output])
         assert list(reduced.columns) == wanted
     if container == output == "pandas":
         assert reduced.index.equals(X.index)

@@ -4,6 +4,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -74,12 +75,16 @@ def test_the_scripts_can_be_read_by_their_shells(script, shell):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def commands() -> Any:
+    """The parser of each command, by its name."""
+    return next(action for action in build_parser()._actions if action.dest == "command").choices
+
+
 @pytest.mark.parametrize("shell", SHELLS)
 def test_every_option_of_every_command_is_known(script, shell):
     text = script(shell)
-    commands = next(a for a in build_parser()._actions if a.dest == "command").choices
-    assert {"select", "compare", "demo", "completion"} <= commands.keys()
-    for command in commands.values():
+    assert {"select", "compare", "demo", "schema", "completion"} <= commands().keys()
+    for command in commands().values():
         for action in command._actions:
             for name in action.option_strings:
                 assert name.lstrip("-") in text
@@ -91,8 +96,8 @@ def test_a_metavar_with_a_colon_does_not_end_a_description_of_zsh(script):
 
 
 def test_suggestions_are_for_options_that_exist():
-    commands = next(a for a in build_parser()._actions if a.dest == "command").choices.values()
-    assert SUGGESTED.keys() <= {name for c in commands for action in c._actions for name in action.option_strings}
+    actions = [action for command in commands().values() for action in command._actions]
+    assert SUGGESTED.keys() <= {name for action in actions for name in action.option_strings}
 
 
 def test_without_shtab(monkeypatch, capsys):
