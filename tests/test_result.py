@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 from dataclasses import replace
+from functools import partial
 from itertools import count, pairwise
 from typing import Any
 
@@ -216,9 +217,8 @@ def test_searches_end_where_rounding_is_all_that_is_left(strategy: str, solver: 
         labels, groups = np.repeat(np.arange(16) % 3, 2), rng.integers(0, 12, size=24).tolist()
         for y, words in ((numbers, {"criterion": "bic"}), (labels, {"criterion": "wilks", "groups": groups})):
             made = count()
-            path = select(
-                X, y, strategy=strategy, solver=solver, callback=lambda _, made=made: next(made) > 500, **words
-            )
+            stop = partial(lambda made, _: next(made) > 500, made)
+            path = select(X, y, strategy=strategy, solver=solver, callback=stop, **words)
             assert path.stop is not StopReason.CALLBACK
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dropstep import FBED, Significance
-from dropstep.models.base import CriterionInfo, Model, Units
+from dropstep.models.base import CriterionInfo, Units
 from dropstep.search.rules import as_rules
 from dropstep.search.search import Search
 from dropstep.search.strategies import STRATEGIES
@@ -178,7 +178,7 @@ class Brute:
             pass
 
 
-def searched(model: Model, strategy: str, rules: dict[str, object], cap: int | None, rounds: float) -> Search:
+def searched(model: Lookup, strategy: str, rules: dict[str, object], cap: int | None, rounds: float) -> Search:
     given = {"enter": "auto", "leave": "auto", "drop": None} | rules
     made = as_rules(INFO, 8, given["enter"], given["leave"], given["drop"], cap, strategy)
     search = Search(model, made, Units(8))
