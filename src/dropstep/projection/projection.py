@@ -22,9 +22,7 @@ Features = NDArray[np.intp]
 
 ROWS_AT_A_TIME = 32  # directions for which W gets room at a time, if that is a small part of X,
 NUMBERS_AT_A_TIME = 2**16  # or in this many numbers
-REFETCH_BELOW = (
-    1e-3  # recompute prefetched products once the residual falls below this share of its value at fetch time
-)
+REFETCH_BELOW = 1e-3  # recompute prefetched products once the residual falls below this share of that at fetch time
 
 
 class Projection:
@@ -54,8 +52,8 @@ class Projection:
         self._candidates: Features | None = None  # features that were queried last
         self._prefetched: dict[int, Prefetched] = {}
         self._prefetcher = Prefetcher(*self.basis.batch_limits)
-        p = equations.n_features
-        n = equations.scatter.X.shape[0] if isinstance(equations.scatter, Columns) else p
+        p, S = equations.n_features, equations.scatter
+        n = len(S.X) if isinstance(S, Columns) else p
         self._room = max(4, min(ROWS_AT_A_TIME, n // 16), min(NUMBERS_AT_A_TIME // p, p))
         self._W = np.empty((self._room, p))  # a row is filled when its direction is applied
         self._Z = np.zeros((self._room, equations.n_targets))
@@ -123,6 +121,11 @@ class Projection:
             return np.asarray(h / np.sqrt(h @ h))[None, :]
         H, rank, _ = self._without(features)
         return H[:, rank:].T
+
+    def factor(self) -> Floats:
+        """R with S_AA = R'R, recomputed from the rows where there are rows."""
+        self._apply_pending()
+        return self.basis.factor(self.independent, self.W)
 
     # --- moves -------------------------------------------------------------------------------------------------------
 
