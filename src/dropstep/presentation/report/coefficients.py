@@ -19,7 +19,7 @@ def coefficients(fit: Coefficients) -> Section:
     rows = [_row(line, several) for line in listed]
     shown = tag(
         "div",
-        table(sentences(fit), head, rows, "coefficients"),
+        table("In the units of the table, in order of entry.", head, rows, "coefficients"),
         class_="scroll",
         role="region",
         aria_labelledby="coefficients",
@@ -27,7 +27,7 @@ def coefficients(fit: Coefficients) -> Section:
     )
     if len(rows) > MAX_LINES:
         shown = tag("details", tag("summary", f"All {count(len(rows), 'line')}"), shown)
-    return section("coefficients", "Coefficients", "Coefficients", shown)
+    return section("coefficients", "Coefficients", "Coefficients", tag("p", sentences(fit)), shown)
 
 
 def _row(line: Line, several: bool) -> Html:
