@@ -41,7 +41,9 @@ def test_the_table_for_people(wine, capsys):
     code, out, err = run(capsys, "select wine.csv --target class")
     assert (code, err) == (0, "")
     assert out.startswith("wine.csv: 178 rows\nfeatures: 13 (13 numbers)\ntarget: class, 3 classes: 0 (59), 1 (71), 2")
-    assert re.search(r"^1  flavanoids +2.6734  2.67344  forward$", out, re.MULTILINE)
+    assert re.search(r"^1  flavanoids +2.6734  2.67344  3.6e-50  forward$", out, re.MULTILINE)
+    assert re.search(r"^coefficient +0 +1 +2$", out, re.MULTILINE)
+    assert re.search(r"^\(intercept\) +-65.721 +33.171 +5.0755$", out, re.MULTILINE)
     assert "8 of 13 features, score 12.1958" in out
     assert out.rstrip().endswith("dropped: 4 (0 entered later); removed: 0")
 

@@ -14,6 +14,7 @@ from dropstep.result import SelectionPath
 
 MAX_MOVES = 12
 MAX_STEPS = 200
+MAX_LINES = 16  # of the table of coefficients
 BLUE = "#3a8fc4"  # visible on white and on black
 CELL = "padding:.15em .7em;vertical-align:top;text-align:"
 
@@ -94,9 +95,9 @@ def _notes(path: SelectionPath) -> Html:
 
 
 def _coefficients(path: SelectionPath) -> Html:
-    if path.coefficients is None:
-        return Html("")
     fit = path.coefficients
+    if fit is None or not path.selected:
+        return Html("")
     listed = coefficient_lines(fit)
     rows = [
         tag(
@@ -106,7 +107,7 @@ def _coefficients(path: SelectionPath) -> Html:
             ),
             *(tag("td", cell, style=CELL + "right;font-variant-numeric:tabular-nums") for cell in line.numbers),
         )
-        for line in listed[:MAX_STEPS]
+        for line in listed[:MAX_LINES]
     ]
     omitted = len(listed) - len(rows)
     more = tag("p", f"and {count(omitted, 'more line')}: see coefficients.to_frame()") if omitted > 0 else ""

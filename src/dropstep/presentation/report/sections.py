@@ -26,11 +26,11 @@ MAX_IN_LIST = 500  # names in a list
 
 
 def all_sections(path: SelectionPath, command: str | None, data: Mapping[str, Any]) -> list[Section]:
-    """The sections in order; those about the data and about steps are omitted if there are none."""
+    """The sections in order; those about the data, the coefficients and the steps are omitted if there are none."""
     facts = [(name, _value(value)) for name, value in data.items() if name != "notes"]
     about_data = [section("data", "Data", "Data", _facts(facts))] if facts else []
     about_steps = [drawing(path), dropped(path), equivalents(path)] if path.steps else []
-    about_fit = [] if path.coefficients is None else [coefficients(path.coefficients)]
+    about_fit = [coefficients(path.coefficients)] if path.coefficients is not None and path.selected else []
     last = [steps(path)] if path.steps else []
     return [
         *about_data,
