@@ -68,6 +68,13 @@ class Columns:
             taken *= self.root[:, None]
         return taken
 
+    def mean_errors(self, features: Features) -> Floats:
+        """What the class means of the given features lack, in float64; a float32 X has means in float32."""
+        if self.means is None:
+            return np.zeros((1, len(features)))
+        taken = _take(self.X, features).astype(np.float64)
+        return self._class_means(taken - _by_row(self.means[:, features], self.codes))
+
     def _class_means(self, taken: Floats) -> Floats:
         w = np.ones(len(taken)) if self.root is None else self.root**2
         if self.codes is None:

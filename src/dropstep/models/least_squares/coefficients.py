@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.coefficients import Coefficients
+from dropstep.data.columns import Columns
 from dropstep.models.least_squares.explained import Explained
 from dropstep.models.least_squares.problem import Problem
 from dropstep.projection.projection import Projection
@@ -85,7 +86,7 @@ def _solution(projection: Projection, columns: Sequence[int]) -> Solution:
 def _regression(problem: Problem, residual: Floats, solution: Solution, names: tuple[str, ...]) -> Coefficients:
     """One function per target, with standard errors, from the residual sums of squares of the targets."""
     origin, single = problem.origin, problem.n_targets == 1
-    means, df = origin.means[0, solution.independent], problem.df - len(solution.at)
+    means, df = _means(problem, solution.independent)[0], problem.df - len(solution.at)
     rss = np.maximum(residual, 0.0)
     sigma, leverage = np.sqrt(rss / df), means @ solution.root
     intercept = origin.target_means - means @ solution.slopes
@@ -115,7 +116,7 @@ def _discriminant(problem: Problem, solution: Solution, names: tuple[str, ...]) 
     """
     origin, columns = problem.origin, solution.columns
     assert origin.labels is not None
-    priors, means = origin.counts / problem.n, origin.means[:, columns]
+    priors, means = origin.counts / problem.n, _means(problem, columns)
     centre = priors @ means
     scores = problem.n * ((means - centre)[:, solution.at] @ solution.root) @ solution.root.T
     intercept = np.log(priors) - np.einsum("ij,ij->i", scores, (means + centre)[:, solution.at]) / 2
@@ -129,6 +130,12 @@ def _discriminant(problem: Problem, solution: Solution, names: tuple[str, ...]) 
         priors=priors,
         means=means if origin.exponents is None else np.ldexp(means, origin.exponents[columns]),
     )
+
+
+def _means(problem: Problem, columns: Indices) -> Floats:
+    """Class means of columns, in the units of the problem."""
+    means, scatter = problem.origin.means[:, columns], problem.equations.scatter
+    return means + scatter.mean_errors(columns) if isinstance(scatter, Columns) else means
 
 
 def _in_units(values: Floats, problem: Problem, columns: Indices) -> Floats:
