@@ -177,8 +177,9 @@ def test_missing_values_are_refused_in_selected_columns_only(diabetes: tuple[pd.
     X.loc[3, "age"] = np.nan
     assert len(path.predict(X)) == len(X)
     X.loc[3, "bmi"] = np.nan
-    with pytest.raises(ValueError, match="X contains NaN or infinity in 'bmi'"):
-        path.predict(X)
+    for given in (X, X.to_numpy()):
+        with pytest.raises(ValueError, match="X contains NaN or infinity in 'bmi'"):
+            path.predict(given)
 
 
 def test_nothing_selected() -> None:

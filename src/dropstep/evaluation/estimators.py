@@ -10,7 +10,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LinearRegression
 
 from dropstep.coefficients import Coefficients
-from dropstep.data.table import as_table, frame_names, refuse_missing
+from dropstep.data.table import Table, as_table, frame_names, refuse_missing
 from dropstep.result import SelectionPath
 
 Floats = NDArray[np.float64]
@@ -69,24 +69,25 @@ def _coefficients(path: SelectionPath) -> Coefficients:
 
 def _selected_columns(path: SelectionPath, fit: Coefficients, X: Any) -> Floats:
     """The selected columns of X: by name if both tables have names, by position otherwise."""
-    names = frame_names(X)
-    if path.feature_names is not None and names is not None:
+    names = None if path.feature_names is None else frame_names(X)
+    if names is None:
+        columns = list(fit.columns)
+    else:
         known = set(names)
         if missing := [name for name in fit.names if name not in known]:
             raise ValueError(f"X has no column {missing[0]!r}, which is selected; pass a frame that contains it")
         X, columns = _taken(X, list(fit.names)), list(range(len(fit.names)))
-    else:
-        columns = list(fit.columns)
-    if not fit.columns:
+    if not columns:
         return np.empty((len(X), 0))
     table = as_table(X)
-    if max(columns) >= table.values.shape[1] or (names is None and table.values.shape[1] != path.n_features):
+    if names is None and table.values.shape[1] != path.n_features:
         raise ValueError(
             f"X has {table.values.shape[1]} columns, but the features were selected among {path.n_features}; pass all "
             "of them, or a frame that contains the selected ones by name"
         )
-    refuse_missing(table, table.values[:, columns].sum(axis=0))
-    return np.asarray(table.values[:, columns], dtype=np.float64)
+    chosen = Table(table.values[:, columns].astype(np.float64), fit.names)
+    refuse_missing(chosen, chosen.values.sum(axis=0))
+    return np.asarray(chosen.values)
 
 
 def _taken(X: Any, names: list[str]) -> Any:

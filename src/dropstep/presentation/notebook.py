@@ -14,7 +14,7 @@ from dropstep.result import SelectionPath
 
 MAX_MOVES = 12
 MAX_STEPS = 200
-MAX_LINES = 16  # of the table of coefficients
+MAX_LINES = 10  # of the table of coefficients
 BLUE = "#3a8fc4"  # visible on white and on black
 CELL = "padding:.15em .7em;vertical-align:top;text-align:"
 
@@ -105,7 +105,7 @@ def _coefficients(path: SelectionPath) -> Html:
             tag(
                 "td", feature_names(filter(None, (line.target, line.name))), style=CELL + "left;overflow-wrap:anywhere"
             ),
-            *(tag("td", cell, style=CELL + "right;font-variant-numeric:tabular-nums") for cell in line.numbers),
+            *(tag("td", cell, style=CELL + "right") for cell in line.numbers),
         )
         for line in listed[:MAX_LINES]
     ]
