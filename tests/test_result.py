@@ -360,7 +360,8 @@ def test_stops_say_why() -> None:
 def test_to_frame() -> None:
     path = select(*classes(7))
     frame = path.to_frame()
-    assert list(frame.columns) == ["phase", "action", "features", "gain", "score", "pool", "selected"]
+    made, tested = "phase action features gain score pool selected", "statistic df_num df_denom p_value"
+    assert list(frame.columns) == [*made.split(), *tested.split()]
     assert frame.index.name == "step"
     assert len(frame) == len(path.steps)
     assert frame["selected"].tolist() == path.sizes()

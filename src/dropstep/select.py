@@ -13,13 +13,13 @@ from dropstep.data.groups import Choice, as_choice
 from dropstep.data.moments import Moments
 from dropstep.data.table import as_table, as_weights
 from dropstep.data.target import MODELS, as_target
-from dropstep.models.base import Units
+from dropstep.models.base import Fitted, Units
 from dropstep.models.least_squares.criteria import as_criterion
 from dropstep.models.least_squares.model import LeastSquares
 from dropstep.models.least_squares.notes import notes
 from dropstep.models.least_squares.problem import Problem, from_moments, problem_of
 from dropstep.parameters import NAMES, Parameters, non_default, with_parameters
-from dropstep.result import SelectionPath, Step, StopReason
+from dropstep.result import SelectionPath, Step, StopReason, feature_names
 from dropstep.search.rules import as_rules, numbers_like_levels
 from dropstep.search.search import Search
 from dropstep.search.strategies import Steps, Strategy, as_strategy
@@ -86,6 +86,7 @@ def select(
     score, ranking = search.score, search.ranking()
     losses, replacements = search.equivalents() if equivalents else (None, None)
     problem, excluded = model.problem, choice.features(choice.exclude)
+    columns = search.units.columns(search.selected)
     return SelectionPath(
         selected=search.units.features(search.selected),
         steps=steps,
@@ -112,6 +113,7 @@ def select(
         params=non_default(given),
         weighted=sample_weight is not None,
         from_moments=isinstance(X, Moments),
+        coefficients=model.coefficients(feature_names(names, columns)) if isinstance(model, Fitted) else None,
     )
 
 

@@ -253,6 +253,10 @@ SEARCH = [
     "start",
     "stop",
     "n_evaluations",
+    "r2",
+    "adj_r2",
+    "df_resid",
+    "coefficients",
     "steps",
     "ranking",
 ]

@@ -19,7 +19,7 @@ from dropstep.cli.progress import Progress
 from dropstep.cli.roles import Roles, roles_of
 from dropstep.cli.usable import usable, without_ids
 from dropstep.data.table import Table
-from dropstep.data.target import Target, as_target
+from dropstep.data.target import Categorical, Target, as_target
 from dropstep.parameters import NAMES
 from dropstep.readers import Column, Layout, ReadError, Source, read
 from dropstep.readers.columns import MISSING, Numerals, shown_number
@@ -141,6 +141,9 @@ class Design:
         def owner(column: int) -> int:
             return int(self.owner[column])
 
+        fit = path.coefficients
+        if fit is not None and not isinstance(self.target, Categorical):
+            fit = replace(fit, targets=tuple(column.name for column in self.targets))
         losses, near = path.losses, path.equivalents
         if losses is not None and near is not None:
             losses = {owner(j): loss for j, loss in losses.items()}
@@ -158,6 +161,7 @@ class Design:
             losses=losses,
             equivalents=near,
             params=self._params(path),
+            coefficients=fit,
         )
 
     def _params(self, path: SelectionPath) -> dict[str, Any]:

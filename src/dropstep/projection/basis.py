@@ -76,6 +76,10 @@ class Basis(Protocol):
         """Coordinates of all features in the basis, into `out`; returns products of prefetched features as well."""
         ...
 
+    def factor(self, independent: list[int], W: Floats) -> Floats:
+        """R with S_AA = R'R for the features that span the basis, as exact as possible; W are all coordinates."""
+        ...
+
     def release(self) -> None:
         """Free what was kept for prefetched features."""
         ...
@@ -128,6 +132,9 @@ class GramBasis:
     def coordinates(self, inverse: Floats, independent: list[int], prefetch: list[int], out: Floats) -> Floats:
         np.matmul(inverse.T, self.S[np.array(independent, dtype=np.intp)], out=out)
         return out[:0]
+
+    def factor(self, independent: list[int], W: Floats) -> Floats:
+        return W[:, independent]
 
     def release(self) -> None:
         pass
@@ -256,6 +263,10 @@ class RowsBasis:
         products = self._multiplied(self._with_prefetched(self.Q, prefetch))
         out[:] = products[: self.size]
         return products[self.size :]
+
+    def factor(self, independent: list[int], W: Floats) -> Floats:
+        """From centred columns in float64: products with X itself may have too few digits."""
+        return np.asarray(self.Q.T @ self.columns.centred(np.array(independent, dtype=np.intp)))
 
     def release(self) -> None:
         self._prefetched, self._buffer = {}, np.empty((0, 0))

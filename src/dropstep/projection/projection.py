@@ -54,8 +54,8 @@ class Projection:
         self._candidates: Features | None = None  # features that were queried last
         self._prefetched: dict[int, Prefetched] = {}
         self._prefetcher = Prefetcher(*self.basis.batch_limits)
-        p = equations.n_features
-        n = equations.scatter.X.shape[0] if isinstance(equations.scatter, Columns) else p
+        p, S = equations.n_features, equations.scatter
+        n = len(S.X) if isinstance(S, Columns) else p
         self._room = max(4, min(ROWS_AT_A_TIME, n // 16), min(NUMBERS_AT_A_TIME // p, p))
         self._W = np.empty((self._room, p))  # a row is filled when its direction is applied
         self._Z = np.zeros((self._room, equations.n_targets))
@@ -124,6 +124,11 @@ class Projection:
         H, rank, _ = self._without(features)
         return H[:, rank:].T
 
+    def factor(self) -> Floats:
+        """R with S_AA = R'R, recomputed from the rows where there are rows."""
+        self._apply_pending()
+        return self.basis.factor(self.independent, self.W)
+
     # --- moves -------------------------------------------------------------------------------------------------------
 
     def add(self, features: Sequence[int]) -> None:
@@ -175,15 +180,11 @@ class Projection:
             self._apply_pending()
             self._candidates = features
             self._unfreeze()
-        elif freeze and not self.equations.small and 2 * (len(features) + self.size) <= self._n_live:
+        elif freeze and not self.equations.small and 2 * (len(features) + self.size) <= np.count_nonzero(self._is_live):
             self._freeze_all_but(features)
         if freeze:
             self._candidates = features
         self._apply_pending()
-
-    @property
-    def _n_live(self) -> int:
-        return self.equations.n_features if self._live is None else len(self._live)
 
     def _freeze_all_but(self, features: Features) -> None:
         live = np.zeros(self.equations.n_features, dtype=bool)

@@ -11,14 +11,16 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dropstep.coefficients import Coefficients
 from dropstep.models.base import Bools, Floats, Indices, Scan, Units
+from dropstep.models.least_squares.coefficients import coefficients
 from dropstep.models.least_squares.criteria import Criterion, Size
 from dropstep.models.least_squares.explained import Explained
 from dropstep.models.least_squares.moves import moves_of
 from dropstep.models.least_squares.problem import Problem
 from dropstep.models.least_squares.updates import RankUpdate
 from dropstep.projection.projection import Projection
-from dropstep.result import StopReason
+from dropstep.result import PartialTest, StopReason
 
 SEPARATED = 1e13  # trace at which classes are separated as far as float64 can express
 FEW_DIGITS = 1e-8  # share of the sum of squares below which a residual is computed from rows instead of a Gram matrix
@@ -154,6 +156,10 @@ class LeastSquares:
         fresh._start(self.problem)
         return fresh
 
+    def coefficients(self, names: Sequence[str]) -> Coefficients:
+        """Coefficients of the selected columns, whose names are given in order of entry."""
+        return coefficients(self.problem, self.projection, self.explained, self.units.columns(self._selected), names)
+
     def release(self) -> None:
         """Free what was kept for features that might have been added next."""
         self.projection.release()
@@ -209,6 +215,7 @@ class PartialTests:
     ) -> None:
         self._explained, self._update, self._size = explained, update, size
         self._feasible, self._adding = feasible, adding
+        self._of_one: dict[int, PartialTests] = {}
 
     @cached_property
     def _partial(self) -> Floats:
@@ -240,8 +247,23 @@ class PartialTests:
 
     def is_significant(self, at: int, level: float) -> bool:
         """Whether one of the units is significant at a level."""
-        one, here = self._update.only(at), slice(at, at + 1)
-        size = self._size if isinstance(self._size, float) else self._size[here]
-        return bool(
-            PartialTests(self._explained, one, size, self._feasible[here], adding=self._adding).significant(level)[0]
-        )
+        return bool(self._only(at).significant(level)[0])
+
+    def one(self, at: int) -> PartialTest | None:
+        """The partial F test of one of the units; None if it brings no independent feature."""
+        only = self._only(at)
+        (partial,), size, rank = only._partial.tolist(), only._size, only._update.rank
+        return self._explained.problem.test.f_test(partial, _number(size), _number(rank))
+
+    def _only(self, at: int) -> PartialTests:
+        """The tests of one of the units only, computed once."""
+        if at not in self._of_one:
+            one, here = self._update.only(at), slice(at, at + 1)
+            size = self._size if isinstance(self._size, float) else self._size[here]
+            feasible = self._feasible[here]
+            self._of_one[at] = PartialTests(self._explained, one, size, feasible, adding=self._adding)
+        return self._of_one[at]
+
+
+def _number(value: Floats | float) -> float:
+    return value if isinstance(value, float) else float(value[0])
