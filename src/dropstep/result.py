@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from dropstep.data.encoding import Encoding
+
 Phase = Literal["start", "forward", "re-forward", "backward", "swap"]
 Action = Literal["add", "remove", "drop", "recall"]
 
@@ -119,6 +121,8 @@ class SelectionPath:
         Whether `sample_weight` was given.
     from_moments : bool
         Whether `Moments` were given instead of rows.
+    encoding : Encoding or None
+        How the columns of the design matrix encode the features; None if they are the features.
     """
 
     selected: tuple[int, ...]
@@ -146,6 +150,7 @@ class SelectionPath:
     params: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     weighted: bool = field(default=False, repr=False, compare=False)
     from_moments: bool = field(default=False, repr=False, compare=False)
+    encoding: Encoding | None = field(default=None, repr=False, compare=False)
 
     @property
     def selected_names(self) -> tuple[str, ...]:
