@@ -144,9 +144,9 @@ def _of_text(values: Sequence[Any], counts: dict[Any, int]) -> Factor | Unusable
     n_present = sum(n for text, n in counts.items() if not is_missing(text))
     if 2 * sum(numerals.values()) <= n_present:
         return factor_of(values, declared=False)
-    advice = "convert them, e.g. with astype(float), or to a categorical type if they are labels"
-    if other := next((text for text in counts if not is_missing(text) and text not in numerals), None):
-        advice = f"replace what is not a number (such as {other!r}) and convert them, e.g. with astype(float)"
+    other = next((text for text in counts if not is_missing(text) and text not in numerals), None)
+    replace = "" if other is None else f"replace what is not a number (such as {other!r}) and "
+    advice = f"{replace}convert them, e.g. with astype(float), or to a categorical type if they are labels"
     return Unusable("numbers stored as text", advice, next(iter(numerals)))
 
 

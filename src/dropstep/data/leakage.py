@@ -78,9 +78,11 @@ def table_notes(
     """
     if names is None:
         return
-    features = Table(np.empty((0, len(names))), names)
     ids, marks = [], _marking_factors(encoding)
     whole, distinct = _first_rows(table.values)
+    if not (marks or whole.any()):
+        return
+    features = Table(np.empty((0, len(names))), names)
     owners = range(len(names)) if encoding is None else encoding.owners
     for j in np.flatnonzero(whole).tolist():
         feature = owners[j]
@@ -103,9 +105,12 @@ def table_notes(
 
 def _first_rows(values: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Columns whose first rows are integers, and those in which they are distinct."""
-    first = np.sort(values[:N_FIRST], axis=0)
+    first = values[:N_FIRST]
     whole = np.ones(first.shape[1], dtype=bool) if first.dtype.kind in "biu" else (first == np.floor(first)).all(axis=0)
-    return whole, (first[1:] != first[:-1]).all(axis=0) & (len(values) > 2)
+    if not whole.any():
+        return whole, whole
+    ordered = np.sort(first, axis=0)
+    return whole, (ordered[1:] != ordered[:-1]).all(axis=0)
 
 
 def _is_identifier(values: NDArray[Any], name: str) -> bool:
