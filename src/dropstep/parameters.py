@@ -29,6 +29,7 @@ class Parameters:
     include: Sequence[int | str] | int | str | None = None
     exclude: Sequence[int | str] | int | str | None = None
     groups: Any = None
+    missing: Literal["error", "drop", "level"] = "error"
     solver: Literal["auto", "gram", "columns"] = "auto"
 
 

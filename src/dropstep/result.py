@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
+    from dropstep.data.encoding import Encoding
+
 Phase = Literal["start", "forward", "re-forward", "backward", "swap"]
 Action = Literal["add", "remove", "drop", "recall"]
 
@@ -160,6 +162,8 @@ class SelectionPath:
     coefficients : Coefficients or None
         Coefficients of the selected features in the units of the table, with standard errors for a regression; None if
         the model has none.
+    encoding : Encoding or None
+        How the columns of the design matrix encode the features; None if they are the features.
     """
 
     selected: tuple[int, ...]
@@ -188,6 +192,7 @@ class SelectionPath:
     weighted: bool = field(default=False, repr=False, compare=False)
     from_moments: bool = field(default=False, repr=False, compare=False)
     coefficients: Coefficients | None = field(default=None, repr=False, compare=False)
+    encoding: Encoding | None = field(default=None, repr=False, compare=False)
 
     @property
     def selected_names(self) -> tuple[str, ...]:

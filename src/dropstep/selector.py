@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dropstep.data.table import Table, as_table
+from dropstep.data.frame import Frame, as_library, has_factors, read, take_columns
+from dropstep.data.table import Table
 from dropstep.parameters import Parameters
 from dropstep.result import SelectionPath, Step
 from dropstep.select import select
@@ -56,8 +59,15 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
         what was dropped, and exchange features while the score improves.
     include, exclude : sequence of int or str, default=None
         Features, by index or name, that are selected from the start and never removed, or never considered.
-    groups : sequence, default=None
-        One label per feature, or a list of lists of features. A group is added, removed and dropped as a whole.
+    groups : sequence, str or callable, default=None
+        One label per feature, or a list of lists of features. A group is added, removed and dropped as a whole. Text
+        is a prefix: the features whose names start with it form a group, so that ``groups=("color_", "size_")`` keeps
+        the columns of a one-hot encoder together. A callable returns the label of a feature from its name, or from its
+        index if there are no names; None for a feature without a group.
+    missing : {"error", "drop", "level"}, default="error"
+        What to do with missing values (NaN, None, NaT, NA or null). "drop" ignores the rows in which a feature that is
+        not excluded, the target or the weight is missing or infinite, with a note in ``path_.notes``; "level" makes
+        missing values of a text or categorical column a level of their own, and raises for missing numbers.
     solver : {"auto", "gram", "columns"}, default="auto"
         "gram" precomputes the Gram matrix in one pass over the rows, "columns" computes its rows on demand. "auto"
         chooses by cost, and changes to columns where the Gram matrix would lose too many digits.
@@ -78,6 +88,13 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
     feature_names_in_ : ndarray of str
         Only if X has feature names.
 
+    Notes
+    -----
+    Text and categorical columns of a frame or an object array are factors. A factor of k levels is encoded by k - 1
+    columns of 0 and 1, and it is one feature: it is selected as a whole, and `max_features` counts it once. `transform`
+    returns the columns as they are; levels that did not occur in `fit` make no difference. If X has such columns and
+    is a frame, `transform` returns a frame of the same library by default.
+
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
@@ -96,6 +113,7 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
+            An array, or a frame of pandas, polars or pyarrow.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Numbers (one column per target), or class labels.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -106,7 +124,9 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
         Selector
         """
         self._reset()
-        table = as_table(X)
+        if isinstance(y, str):
+            raise ValueError(f"y must contain target values, not the name {y!r}; pass the column, or use select")
+        table = read(X)
         report = _Report(self, X, y, sample_weight, table) if getattr(self, "_skl_callbacks", None) else None
         path = select(
             table,
@@ -129,6 +149,28 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)
 
+    def transform(self, X: Any) -> Any:
+        """Reduce X to the selected features.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            A table with the features of `fit`.
+
+        Returns
+        -------
+        array or frame of shape (n_samples, n_selected_features)
+            The selected columns, unchanged.
+        """
+        check_is_fitted(self)
+        if not has_factors(X):
+            return super().transform(X)
+        validate_data(self, X, skip_check_array=True, reset=False)
+        if not self.support_.any():
+            warnings.warn("No features were selected: the data may be too noisy.", UserWarning, stacklevel=2)
+        output = _get_output_config("transform", estimator=self)["dense"]
+        return as_library(take_columns(X, np.flatnonzero(self.support_).tolist()), output)
+
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
         return self.support_
@@ -136,6 +178,7 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        tags.input_tags.allow_nan = self.missing != "error"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -150,7 +193,7 @@ def _chosen(selected: Sequence[int], n_features: int) -> tuple[NDArray[np.intp],
 class _Report:
     """Reports a fit and each of its steps to the callbacks of scikit-learn."""
 
-    def __init__(self, selector: Selector, X: Any, y: Any, sample_weight: Any, table: Table) -> None:
+    def __init__(self, selector: Selector, X: Any, y: Any, sample_weight: Any, table: Table | Frame) -> None:
         self.given = {"estimator": selector, "X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
         self.table = table
         self.selected: list[int] = []
@@ -173,7 +216,7 @@ class _Report:
 
     def _end(self, task: Any, selected: Sequence[int], score: float) -> bool:
         """Report the end of a task, with a selector as if the fit had stopped there."""
-        n_features = self.table.values.shape[1]
+        n_features = self.table.n_features
         indices, mask = _chosen(selected, n_features)
         fitted = {"selected_": indices, "support_": mask, "score_": score, "n_features_in_": n_features}
         if self.table.names is not None:

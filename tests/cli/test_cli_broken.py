@@ -152,7 +152,7 @@ ODD = {
     "latin-1, said so": (table("a,b\xe9,y").encode("latin-1"), ("--encoding", "latin-1")),
     "decimal comma, said so": (table("a;b;y", map(comma, (A, B, Y)), ";").encode(), ("--decimal", ",")),
     "thousands, said so": (table(columns=(A, grouped(B), Y)).encode(), ("--thousands", ",")),
-    "text in numbers, said so": (with_line("1,none,2.9").encode(), ("--na", "none", "--missing", "drop-rows")),
+    "text in numbers, said so": (with_line("1,none,2.9").encode(), ("--na", "none", "--missing", "drop")),
     "a column all missing, left out": (table(columns=(A, ["?"] * N, Y)).encode(), ("--missing", "drop-columns")),
     "blank lines": (table().replace("\n", "\n\n").encode(), ()),
     "Parquet": (parquet(), ()),

@@ -52,19 +52,19 @@ def test_infinite_values_are_not_called_missing(folder, capsys, cells, sentence,
     assert (code, out) == (2, "")
     assert sentence in err
     assert "missing in" not in err
-    assert "choose --missing drop-rows or --missing drop-columns, or --exclude b" in err
+    assert "choose --missing drop or --missing drop-columns, or --exclude b" in err
 
 
 def test_rows_with_infinite_values_may_be_left_out(folder, capsys):
     write("table.csv", "a,b,y", A, with_cells({5: "inf", 7: "NA"}), Y)
-    told = answer(capsys, "select table.csv --target y --missing drop-rows")
+    told = answer(capsys, "select table.csv --target y --missing drop")
     assert told["rows"] == {"read": N, "used": N - 2}
     assert told["notes"] == ["ignored 2 of 40 rows, because values are missing or infinite"]
     told = answer(capsys, "select table.csv --target y --missing drop-columns")
     assert told["notes"] == ["ignored columns, because values are missing or infinite: 'b'"]
-    told = answer(capsys, "select table.csv --target y --missing drop-rows --na inf --na NA")
+    told = answer(capsys, "select table.csv --target y --missing drop --na inf --na NA")
     assert told["notes"] == ["ignored 2 of 40 rows, because values are missing"]
-    assert "1 missing, 1 infinite" in run(capsys, "select table.csv --target y --missing drop-rows --dry-run")[1]
+    assert "1 missing, 1 infinite" in run(capsys, "select table.csv --target y --missing drop --dry-run")[1]
 
 
 def test_an_infinite_value_in_parquet(folder, capsys):
@@ -94,7 +94,7 @@ def test_the_advice_to_use_na_keeps_what_is_missing_already(folder, capsys):
     err = run(capsys, "select table.csv --target y")[2]
     advice = re.search(r"mark it as missing \((--na .*?)\)", err)[1]
     assert advice == "--na 'not known' --na NA"
-    told = answer(capsys, f"select table.csv --target y --missing drop-rows {advice}")
+    told = answer(capsys, f"select table.csv --target y --missing drop {advice}")
     assert told["rows"]["used"] == N - 2
 
 
@@ -140,7 +140,7 @@ def test_long_cells_are_shortened(folder, capsys, columns, options):
 def test_long_names_are_shortened(folder, capsys):
     name = "n" * 100_000
     write("table.csv", f"{name},b,y", range(N), with_cells({3: "NA"}), Y)
-    for options in "", "--missing drop-rows", "--missing drop-rows --dry-run", "--exclude 1,2", f"--weights {name}x":
+    for options in "", "--missing drop", "--missing drop --dry-run", "--exclude 1,2", f"--weights {name}x":
         _, out, err = run(capsys, f"select table.csv --target y {options}")
         assert max(map(len, (out + err).splitlines())) < 1000
     write("table.csv", f"{name},{name},y", A, B, Y)

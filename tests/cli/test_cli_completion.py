@@ -51,7 +51,7 @@ COMPLETE = {"bash": in_bash, "fish": in_fish}
         ("dropstep select x.csv --target y --criterion eb", ["ebic"]),
         ("dropstep compare --strategies sw", ["swap"]),
         ("dropstep compare --strategy sw", []),
-        ("dropstep select --missing drop-r", ["drop-rows"]),
+        ("dropstep select --missing le", ["level"]),
         ("dropstep select my", ["my table.csv"]),
         ("dropstep select --report old", ["old.html"]),
         ("dropstep completion z", ["zsh"]),

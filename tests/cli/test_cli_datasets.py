@@ -28,10 +28,9 @@ ANSWERED = [
     ("clean1.data", "--no-header --target -1 --exclude c1", None, 166),
     ("communities.data.gz", "--no-header --target -1 --missing drop-columns", None, 101),
     ("pd_speech_features.csv.gz", "--skip 1 --target class --exclude id", None, 753),
-    ("mice_pheno.csv.gz", "--target Obesity.BMI --missing drop-rows", 2, 35),
+    ("mice_pheno.csv.gz", "--target Obesity.BMI --missing drop", 2, 35),
 ]
 REFUSED = [
-    ("clean1.data", "--no-header --target -1", "'c1' determines the class of every row"),
     ("communities.data.gz", "--no-header --target -1", "and 20 more columns, in 1871 of 1994 rows; choose --missing"),
     ("pd_speech_features.csv.gz", "--target class", "if the names are in the next line, add --skip 1"),
     ("mice_pheno.csv.gz", "--target Obesity.BMI", "'Biochem.Potassium' (1661)"),
@@ -66,3 +65,13 @@ def test_columns_that_are_like_ids_are_pointed_out(data_dir, capsys):
     assert "probable identifier: 'sample'" in capsys.readouterr().err
     assert main(["select", str(data_dir / "clean1.data"), "--no-header", "--target", "-1", "--exclude", "1"]) == 0
     assert "probably identifiers: 'c2' (476 levels)" in capsys.readouterr().err
+
+
+def test_a_name_that_determines_the_class_is_left_out(data_dir, capsys):
+    file = str(data_dir / "clean1.data")
+    told = []
+    for options in ([], ["--exclude", "1"]):
+        assert main(["select", file, "--no-header", "--target", "-1", *options, "--format", "json"]) == 0
+        told.append(json.loads(capsys.readouterr().out))
+    assert "'c1': levels that separate some classes from the others perfectly" in " ".join(told[0]["notes"])
+    assert told[0]["score"] == told[1]["score"]

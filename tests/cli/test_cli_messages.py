@@ -141,7 +141,7 @@ def test_nouns_agree_with_their_counts():
     assert shortened("x" * 1234) == "x" * 40 + "… (1,234 characters)"
 
 
-@pytest.mark.parametrize("line", ["", "--missing drop-rows", "--missing drop-columns", "--dry-run --missing drop-rows"])
+@pytest.mark.parametrize("line", ["", "--missing drop", "--missing drop-columns", "--dry-run --missing drop"])
 @pytest.mark.parametrize("table", ["holes", "odd", "texts", "dates"])
 def test_one_is_never_several(folder, capsys, line, table):
     rng = np.random.default_rng(0)

@@ -87,7 +87,7 @@ LINES = [
     "select people.csv --target member --include town --exclude id,code",
     "select people.csv --target income --categorical age --dry-run",
     "select towns.csv --target y --groups x1,x2 --strategy backward",
-    "select gaps.csv --target y --missing drop-rows --exclude mixed,empty",
+    "select gaps.csv --target y --missing drop --exclude mixed,empty",
     "select gaps.csv --target y,z --missing drop-columns --exclude mixed --criterion adj_r2",
     "compare wine.csv --target class --strategies dropping,swap --svm",
     "compare wine.csv --target alcohol --strategies forward --folds 3 --seed 7",

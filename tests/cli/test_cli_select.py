@@ -153,8 +153,8 @@ def test_missing_values_are_an_explicit_choice(folder, capsys):
     np.savetxt("gaps.csv", table, "%s", ",", header="a,b,c,y", comments="")
     code, out, err = run(capsys, "select gaps.csv --target y")
     assert (code, out) == (2, "")
-    assert "values are missing in 'c' (4), 'b' (1), in 5 of 40 rows; choose --missing drop-rows" in err
-    by_rows = answer(capsys, "select gaps.csv --target y --missing drop-rows --output kept.csv")
+    assert "values are missing in 'c' (4), 'b' (1), in 5 of 40 rows; choose --missing drop" in err
+    by_rows = answer(capsys, "select gaps.csv --target y --missing drop --output kept.csv")
     assert by_rows["rows"] == {"read": 40, "used": 35}
     assert by_rows["notes"] == ["ignored 5 of 40 rows, because values are missing"]
     assert len(Path("kept.csv").read_text().splitlines()) == 41
@@ -163,7 +163,7 @@ def test_missing_values_are_an_explicit_choice(folder, capsys):
     assert by_columns["ranking"] == {"a": 1}
     assert answer(capsys, "select gaps.csv --target y --exclude b,c")["notes"] == []
     assert (
-        "'b' is required as a feature, but values are missing there; use --missing drop-rows"
+        "'b' is required as a feature, but values are missing there; use --missing drop"
         in run(capsys, "select gaps.csv --target y --include b --missing drop-columns")[2]
     )
     assert "choose --missing" in run(capsys, "select gaps.csv --target c --exclude b")[2]
@@ -179,7 +179,7 @@ def test_what_the_options_ask_of_columns(people, capsys):
         "--weights town": "--weights town: the column must be numeric; got text",
         "--include born": "'born' holds dates or lists, which cannot be features",
         "--include code": "include forces in 119 features, but 120 rows can estimate 118 at most",
-        "--include member --na yes --na no --missing drop-rows": "none of the 120 rows is complete, because",
+        "--include member --na yes --na no --missing drop": "none of the 120 rows is complete, because",
     }.items():
         code, _, err = run(capsys, f"select people.csv --target income {options}")
         assert code == 2
@@ -213,15 +213,16 @@ def test_several_targets(people, capsys):
     assert "several targets must be numbers, but 'town' is text" in err
 
 
-def test_a_column_that_knows_the_class_is_refused_with_the_way_out(people, capsys):
+def test_a_column_that_knows_the_class_is_left_out_with_a_note(people, capsys):
     lines = Path(people).read_text().splitlines()
     copied = [lines[0] + ",again", *(f"{line},{line.split(',')[3].lower()}" for line in lines[1:])]
     Path("leak.csv").write_text("\n".join(copied))
-    code, _, err = run(capsys, "select leak.csv --target town")
-    assert code == 2
-    assert "'again' determines the class of every row" in err
-    assert "(target leakage), use --exclude again" in err
-    assert run(capsys, "select leak.csv --target town --exclude again")[0] == 0
+    told = answer(capsys, "select leak.csv --target town")
+    assert "'again': levels that separate some classes from the others perfectly" in " ".join(told["notes"])
+    without = answer(capsys, "select leak.csv --target town --exclude again")
+    assert chosen(told) == chosen(without) != []
+    assert told["score"] == without["score"]
+    assert not any("'again'" in note for note in without["notes"])
 
 
 def test_a_column_that_knows_the_number_is_pointed_out(folder, capsys):
@@ -303,11 +304,11 @@ def test_dry_run_says_what_it_would_cost_and_does_nothing(people, capsys, monkey
     assert re.search(r"^town +text +feature +4 levels, e.g. Kyiv$", out, re.MULTILINE)
     assert re.search(r"^born +date +ignored", out, re.MULTILINE)
     assert "evaluations: 6 for the first feature, at most 21 for one forward pass" in out
-    assert "memory: 9 KB for 120 x 9 numbers" in out
+    assert "memory: 8 KB for 120 x 8 numbers" in out
     assert "would write few.csv" in out
     told = answer(capsys, line)
     assert told["schema"] == "dropstep.plan/2"
-    assert (told["first_scan"], told["table_bytes"]) == (6, 120 * 9 * 8)
+    assert (told["first_scan"], told["table_bytes"]) == (6, 120 * 8 * 8)
     rows = list(csv.reader(io.StringIO(run(capsys, line + " --format csv")[1])))
     assert rows[0] == ["column", "type", "role", "values"]
     assert len(rows) == 11

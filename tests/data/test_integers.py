@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dropstep import Moments, select
-from dropstep.data.table import as_table
+from dropstep.data.frame import as_table
 
 TYPES = [bool, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64, np.float16]
 SHAPES = [(80, 12), (700, 500), (6000, 60)]  # small, wide and tall

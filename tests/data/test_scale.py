@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dropstep import Moments, SelectionPath, select
 from dropstep.data.columns import columns_of
-from dropstep.data.table import as_table
+from dropstep.data.frame import as_table
 from dropstep.data.target import as_target
 
 SHAPES = [(80, 12), (700, 500)]  # centred in a copy, and read in place

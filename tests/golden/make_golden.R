@@ -3,7 +3,7 @@
 #     Rscript tests/golden/make_golden.R [DATA_DIR]
 #
 # DATA_DIR holds the public datasets; without it the environment variable DROPSTEP_DATA is used, then ../shared/data.
-# Needs R with the package leaps. Feature indices in the files count from 0, in the order of "columns".
+# Needs R with the packages leaps and MASS. Feature indices in the files count from 0, in the order of "columns".
 
 library(leaps)
 
@@ -163,6 +163,33 @@ coefficients_of("mtcars_weighted", with(mtcars, data.frame(y = mpg, cyl = factor
 coefficients_of("CO2", with(CO2, data.frame(y = uptake, plant = factor(as.character(Plant)), type = Type,
                                             treatment = Treatment, conc)),
                 "R datasets::CO2: uptake by plant, type, treatment and conc; plant determines type and treatment")
+# ---- regression with factors --------------------------------------------------------------------------------------
+
+# The table as it is: numbers, and factors as codes from 0 with their levels; null where a value is missing. step() runs on
+# the complete rows.
+factors <- function(name, frame, target, description) {
+  features <- frame[setdiff(names(frame), target)]
+  complete <- droplevels(frame[complete.cases(frame), ])
+  table <- data.frame(y = complete[[target]], complete[names(features)])
+  names(table) <- c("y", paste0("x", seq_along(features) - 1))
+  steps <- list()
+  for (direction in c("forward", "backward", "both")) {
+    steps[[direction]] <- list(aic = step_path(table, direction, 2), bic = step_path(table, direction, log(nrow(table))))
+  }
+  column <- function(x) {
+    if (!is.factor(x)) return(list(values = values(x)))
+    list(levels = values(levels(x)), values = values(as.integer(x) - 1))
+  }
+  write_golden(paste0("factors_", name),
+               list(dataset = name, description = description, target = target, n = nrow(frame),
+                    n_complete = nrow(complete), columns = values(names(features)), step = steps,
+                    y = values(frame[[target]]), features = lapply(unname(as.list(features)), column)))
+}
+
+survey <- MASS::survey[c("Height", "Sex", "Wr.Hnd", "NW.Hnd", "W.Hnd", "Fold", "Pulse", "Clap", "Exer", "Smoke", "Age")]
+factors("survey", survey, "Height", "R MASS::survey: the height of students, explained by their answers")
+cars93 <- MASS::Cars93[setdiff(names(MASS::Cars93), c("Manufacturer", "Model", "Make", "Min.Price", "Max.Price"))]
+factors("cars93", cars93, "Price", "R MASS::Cars93: the mid-range price of a car, explained by its properties")
 
 # ---- MANOVA -------------------------------------------------------------------------------------------------------
 

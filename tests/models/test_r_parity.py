@@ -1,6 +1,6 @@
 """The same paths and the same numbers as R: leaps::regsubsets, step() and summary(manova()).
 
-The golden files say which R wrote them and are made anew by tests/golden/make_golden.R. Values agree to 1e-8 relative.
+The golden files say which R wrote them; tests/golden/make_golden.R writes them. Values agree to 1e-8 relative.
 """
 
 import json
@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import datasets
+import mixed_tables
 from dropstep import select
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -162,6 +163,39 @@ def test_some_golden_path_of_step_both_has_a_removal():
     """Else the test above would say nothing about removals."""
     files = [json.loads((GOLDEN / f"regression_{name}.json").read_text()) for name in REGRESSIONS]
     assert any("-" in file["step"]["both"][criterion]["signs"] for file in files for criterion in ("aic", "bic"))
+
+
+# ---- step with factors ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=mixed_tables.GOLDEN)
+def factors(request):
+    golden = mixed_tables.golden(request.param)
+    return golden, *mixed_tables.frame_of(golden)
+
+
+@pytest.mark.parametrize("criterion", ["aic", "bic"])
+@pytest.mark.parametrize("strategy", ["forward", "backward", "bidirectional"])
+def test_factors_give_the_path_of_step(factors, strategy, criterion):
+    """Missing values are dropped by row, and a factor enters and leaves as a whole."""
+    golden, frame, y = factors
+    step = golden["step"]["both" if strategy == "bidirectional" else strategy][criterion]
+    path = select(frame, y, model="linear", strategy=strategy, criterion=criterion, missing="drop")
+    assert path.notes[0].startswith(f"ignored {golden['n'] - golden['n_complete']} of {golden['n']} rows")
+    assert moves(path) == list(zip(step["signs"], step["features"], strict=True))
+    same(scores(path), step["aic"])
+    same(path.steps[0].score if strategy == "backward" else path.start, step["start_aic"])
+    assert sorted(path.selected) == step["final"]
+    same(path.score, step["final_aic"])
+
+
+def test_the_golden_paths_of_step_move_factors():
+    """Else the test above would say nothing about factors of several columns."""
+    for name in mixed_tables.GOLDEN:
+        golden = mixed_tables.golden(name)
+        wide = {j for j, column in enumerate(golden["features"]) if len(column.get("levels", ())) > 2}
+        for strategy in ("forward", "backward", "both"):
+            assert wide & set(golden["step"][strategy]["aic"]["features"]), (name, strategy)
 
 
 # ---- manova ------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import reference
 from dropstep.data.groups import as_choice
 from dropstep.data.table import Table
 from dropstep.data.target import as_target
+from dropstep.models.base import Units
 from dropstep.models.least_squares.criteria import CRITERIA
 from dropstep.models.least_squares.problem import problem_of
 from dropstep.parameters import Parameters
@@ -38,7 +39,8 @@ def search_of(table: RandomTable, solver: str, criterion: str, groups: Any = Non
     target = as_target(table.y, len(table.X), table.model, table.weights)
     problem = problem_of(Table(table.X), target, table.weights, solver)
     choice = as_choice(problem.n_features, None, None, None, groups)
-    return _search(problem, choice, Parameters(criterion=criterion, **words), "forward")[1]
+    units = Units(problem.n_features, choice.members)
+    return _search(problem, choice, units, Parameters(criterion=criterion, **words), "forward")[1]
 
 
 def fitting(table: RandomTable, criterion: str) -> bool:

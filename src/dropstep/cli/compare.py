@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
 from dropstep import __version__
@@ -23,7 +24,7 @@ def run(args: argparse.Namespace, command: str) -> int:
         design = read_design(args, progress)
         progress.restart()
         rows = compare(
-            design.X,
+            design.table,
             design.y,
             strategies=args.strategies or tuple(STRATEGIES),
             folds=args.folds,
@@ -31,19 +32,23 @@ def run(args: argparse.Namespace, command: str) -> int:
             row_groups=design.row_groups,
             svm=args.svm,
             tick=progress.update,
-            **{name: getattr(args, name) for name in PARAMETERS},
-            **design.parameters,
+            **{name: getattr(args, name) for name in PARAMETERS} | design.parameters,
         )
     results = [_result(row, design) for row in rows]
     refusals = [f"{row['strategy']} did not run: {row['refusal']}" for row in results if row["refusal"]]
-    facts.print_notes([*design.notes, *refusals], quiet=args.quiet)
-    output.show({"table": _as_table, "json": _as_json, "csv": _as_csv}[args.format](design, results, args, command))
+    path = next((row.path for row in rows if row.path is not None), None)
+    notes = design.notes_with(design.sample.notes if path is None else path.notes)
+    facts.print_notes([*notes, *refusals], quiet=args.quiet)
+    if args.format == "json":
+        output.show(_as_json(design, results, notes, args, command))
+    else:
+        output.show(_as_table(design, results, args) if args.format == "table" else _as_csv(results))
     return 0
 
 
 def _result(row: Row, design: Design) -> dict[str, Any]:
-    """A row of the comparison, with features of the file in place of columns of X."""
-    path = None if row.path is None else design.by_feature(row.path)
+    """A row of the comparison."""
+    path = row.path
     return {
         "strategy": row.strategy,
         "features": None if path is None else list(path.selected_names),
@@ -65,7 +70,7 @@ def _measure(design: Design) -> str:
     return "error rate" if isinstance(design.target, Categorical) else "RMSE"
 
 
-def _as_table(design: Design, results: list[dict[str, Any]], args: argparse.Namespace, command: str) -> str:
+def _as_table(design: Design, results: list[dict[str, Any]], args: argparse.Namespace) -> str:
     models = list(dict.fromkeys(model for row in results for model in row["errors"]))
     head = ["strategy", "features", "evaluations", "ms", *(f"{_measure(design)}, {model}" for model in models)]
     rows = []
@@ -88,7 +93,7 @@ def _spread(errors: dict[str, Any] | None) -> str:
     return "" if errors is None else f"{errors['mean']:.4g} ± {errors['deviation']:.2g}"
 
 
-def _as_csv(design: Design, results: list[dict[str, Any]], args: argparse.Namespace, command: str) -> str:
+def _as_csv(results: list[dict[str, Any]]) -> str:
     head = ["strategy", "n_features", "features", "score", "n_evaluations", "seconds", "model", "error", "deviation"]
     rows = []
     for row in results:
@@ -99,7 +104,9 @@ def _as_csv(design: Design, results: list[dict[str, Any]], args: argparse.Namesp
     return output.as_csv([head, *rows])
 
 
-def _as_json(design: Design, results: list[dict[str, Any]], args: argparse.Namespace, command: str) -> str:
+def _as_json(
+    design: Design, results: list[dict[str, Any]], notes: Sequence[str], args: argparse.Namespace, command: str
+) -> str:
     return output.as_json(
         {
             "schema": SCHEMA,
@@ -110,6 +117,6 @@ def _as_json(design: Design, results: list[dict[str, Any]], args: argparse.Names
             "folds": args.folds,
             "seed": args.seed,
             "strategies": results,
-            "notes": list(design.notes),
+            "notes": list(notes),
         }
     )

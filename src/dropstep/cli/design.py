@@ -13,24 +13,24 @@ from numpy.typing import NDArray
 
 from dropstep.cli.advice import with_advice
 from dropstep.cli.complete import complete
-from dropstep.cli.leakage import check_leakage
-from dropstep.cli.naming import in_options
+from dropstep.cli.naming import brief, in_options, listed, option_list
 from dropstep.cli.progress import Progress
 from dropstep.cli.roles import Roles, roles_of
-from dropstep.cli.usable import usable, without_ids
+from dropstep.cli.usable import as_table, usable
+from dropstep.coefficients import Coefficients
+from dropstep.data.frame import Frame
+from dropstep.data.sample import Sample, sample_of
 from dropstep.data.table import Table
-from dropstep.data.target import Categorical, Target, as_target
-from dropstep.parameters import NAMES
+from dropstep.data.target import Categorical, Target
+from dropstep.parameters import NAMES, Parameters
 from dropstep.readers import Column, Layout, ReadError, Source, read
 from dropstep.readers.columns import MISSING, Numerals, shown_number
 from dropstep.readers.wording import quoted, shortened
-from dropstep.result import SelectionPath
 
 Floats = NDArray[np.float64]
 
-# Parameters of select that every command passes unchanged; those that name columns are in Design.parameters.
-COLUMNS = ("include", "exclude", "groups")  # parameters that name columns of the file
-PARAMETERS = tuple(name for name in NAMES if name not in ("strategy", *COLUMNS))
+# Parameters of select that every command passes unchanged; the others depend on the file: Design.parameters.
+PARAMETERS = tuple(name for name in NAMES if name not in ("strategy", "include", "exclude", "groups", "missing"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,26 +47,20 @@ class Design:
         Role of each column: "feature", "target", "weights", "groups" or "ignored".
     features, targets : tuple of Column
         The columns that are features, and those that are targets.
-    X : ndarray of shape (n_samples, n_columns)
-        One column per numeric feature, one column per level of a categorical feature (a single one for two levels).
-    owner : ndarray of shape (n_columns,)
-        Index of the feature that each column of X encodes.
+    table : Table or Frame
+        The features.
     y : ndarray
         Numbers, one column per target, or class labels.
-    target : Target
-        y as the search interprets it.
     weights : ndarray or None
         Sample weights.
     row_groups : ndarray or None
         Group of each row, for cross-validation.
-    kept : ndarray of bool
-        Rows of the file that are used.
-    include : tuple of int
-        Features that are included from the start.
-    groups : tuple of tuple of int
-        Features that are selected together.
+    parameters : dict
+        The parameters of select that depend on the file: include, groups and missing.
+    sample : Sample
+        What the search uses.
     notes : tuple of str
-        Warnings, one sentence each.
+        Warnings about the file, one sentence each.
     """
 
     source: Source
@@ -74,104 +68,56 @@ class Design:
     roles: tuple[str, ...]
     features: tuple[Column, ...]
     targets: tuple[Column, ...]
-    X: Floats
-    owner: NDArray[np.intp]
+    table: Table | Frame
     y: NDArray[Any]
-    target: Target
     weights: Floats | None
-    row_groups: NDArray[np.intp] | None
-    kept: NDArray[np.bool_]
-    include: tuple[int, ...]
-    groups: tuple[tuple[int, ...], ...]
+    row_groups: NDArray[Any] | None
+    parameters: dict[str, Any]
+    sample: Sample
     notes: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
+        """Names of the features."""
         return tuple(column.name for column in self.features)
 
     @property
-    def table(self) -> Table:
-        """X with column names: the name of the feature, followed by the level if it has one column per level."""
-        names = []
-        for f, column in enumerate(self.features):
-            width = len(self._columns(f))
-            names += [column.name] if width == 1 else [f"{column.name}={level}" for level in column.levels]
-        return Table(self.X, tuple(names))
+    def target(self) -> Target:
+        """y as the search interprets it."""
+        return self.sample.target
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The parameters of select that name columns of X."""
-        include = [j for f in self.include for j in self._columns(f)] or None
-        if not self.groups and len(self.owner) == len(self.features):
-            return {"include": include, "groups": None}
-        return {"include": include, "groups": [[j for f in unit for j in self._columns(f)] for unit in self.units]}
+    @cached_property
+    def kept(self) -> NDArray[np.bool_]:
+        """Rows of the file that are used."""
+        return np.ones(self.source.n_rows, dtype=bool) if self.sample.rows is None else self.sample.rows
 
     @cached_property
     def units(self) -> tuple[tuple[int, ...], ...]:
-        """Features that are selected together: the groups, then every other feature by itself."""
-        grouped = {f for group in self.groups for f in group}
-        return (*self.groups, *((f,) for f in range(len(self.features)) if f not in grouped))
+        """Features that are selected together: groups, and every other feature by itself."""
+        return self.sample.choice.members or tuple((f,) for f in range(len(self.features)))
 
     @cached_property
     def _unit_of(self) -> dict[int, int]:
         return {f: u for u, unit in enumerate(self.units) for f in unit}
 
-    def n_units(self, columns: Sequence[int]) -> int:
-        """Number of units that columns of X belong to."""
-        return len({self._unit_of[f] for f in self.owner[list(columns)].tolist()})
+    def n_units(self, features: Sequence[int]) -> int:
+        """Number of units that features belong to."""
+        return len({self._unit_of[f] for f in features})
 
     def width(self, unit: tuple[int, ...]) -> int:
-        """Number of columns of X of a unit."""
-        return sum(len(self._columns(f)) for f in unit)
+        """Number of columns that encode a unit."""
+        encoding = self.sample.encoding
+        return len(unit) if encoding is None else sum(len(encoding.columns(f)) for f in unit)
 
-    @cached_property
-    def _bounds(self) -> list[int]:
-        """First column of each feature, and the number of columns."""
-        return list(map(int, np.searchsorted(self.owner, np.arange(len(self.features) + 1))))
+    def named(self, coefficients: Coefficients | None) -> Coefficients | None:
+        """Coefficients with the names of the target columns, where the targets are numbers."""
+        if coefficients is None or isinstance(self.target, Categorical):
+            return coefficients
+        return replace(coefficients, targets=tuple(column.name for column in self.targets))
 
-    def _columns(self, feature: int) -> range:
-        return range(self._bounds[feature], self._bounds[feature + 1])
-
-    def by_feature(self, path: SelectionPath) -> SelectionPath:
-        """Translate a path over the columns of X into features of the file."""
-
-        def owners(columns: Sequence[int]) -> tuple[int, ...]:
-            return tuple(dict.fromkeys(self.owner[list(columns)].tolist()))
-
-        def owner(column: int) -> int:
-            return int(self.owner[column])
-
-        fit = path.coefficients
-        if fit is not None and not isinstance(self.target, Categorical):
-            fit = replace(fit, targets=tuple(column.name for column in self.targets))
-        losses, near = path.losses, path.equivalents
-        if losses is not None and near is not None:
-            losses = {owner(j): loss for j, loss in losses.items()}
-            near = {owner(j): tuple((owner(k), loss) for k, loss in found) for j, found in near.items()}
-        return replace(
-            path,
-            selected=owners(path.selected),
-            steps=tuple(replace(step, features=owners(step.features)) for step in path.steps),
-            ranking=tuple(path.ranking[j] for j in self._bounds[:-1]),
-            n_features=len(self.features),
-            feature_names=self.names,
-            excluded=owners(path.excluded),
-            groups=tuple(sorted(tuple(sorted(unit)) for unit in self.units)) if self.groups else None,
-            notes=(*self.notes, *map(in_options, path.notes)),
-            losses=losses,
-            equivalents=near,
-            params=self._params(path),
-            coefficients=fit,
-        )
-
-    def _params(self, path: SelectionPath) -> dict[str, Any]:
-        """The parameters that were passed, with features of the file in place of columns of X."""
-        params = {name: value for name, value in path.params.items() if name not in ("include", "groups")}
-        if self.include:
-            params["include"] = [self.names[f] for f in self.include]
-        if self.groups:
-            params["groups"] = [[self.names[f] for f in group] for group in self.groups]
-        return params
+    def notes_with(self, notes: Sequence[str]) -> tuple[str, ...]:
+        """Warnings about the file, followed by those of the library in terms of options."""
+        return (*self.notes, *map(in_options, notes))
 
 
 def read_design(args: argparse.Namespace, progress: Progress) -> Design:
@@ -191,37 +137,39 @@ def design_of(source: Source, args: argparse.Namespace) -> Design:
     roles = roles_of(args, source.names)
     notes = [in_options(note) for note in source.notes]
     columns = tuple(_converted(j, column, roles) for j, column in enumerate(source.columns))
-    features = usable(columns, roles, notes)
-    features, kept = complete(columns, features, roles, args.missing, notes)
-    taken = {j: columns[j] for j in (*roles.targets, *features, *roles.others)}
-    if not kept.all():
-        taken = {j: column.at(kept) for j, column in taken.items()}
-        features = without_ids({j: taken[j] for j in features}, roles, notes)
+    features, missing = complete(columns, usable(columns, roles, notes), roles, args.missing, notes)
     if not features:
         raise ValueError(f"{source.shown}: no feature remains; every column except the target is ignored")
-    targets = tuple(taken[j] for j in roles.targets)
+    targets = tuple(columns[j] for j in roles.targets)
     y = _target_values(targets)
-    weights = None if roles.weights is None else _weights(taken[roles.weights])
-    target = as_target(y, len(y), args.model, weights)
-    chosen = tuple(taken[j] for j in features)
-    X, owner = _matrix(chosen)
-    check_leakage(chosen, X, owner, target, notes)
-    place = {j: f for f, j in enumerate(features)}
+    weights = None if roles.weights is None else _weights(columns[roles.weights])
+    row_groups = None if roles.row_groups is None else _labels(columns[roles.row_groups])
+    parameters: dict[str, Any] = {
+        "include": [columns[j].name for j in roles.include] or None,
+        "groups": [[columns[j].name for j in group] for group in roles.groups] or None,
+        "missing": missing,
+    }
+    given = Parameters(model=args.model, **parameters)
+    table = as_table(columns, features, roles)
+    sample = sample_of(table, y, weights, given, row_groups)
+    if ids := sample.choice.features(sample.choice.exclude):  # text that identifies the rows that are complete
+        notes.append(brief(sample.notes[0]))
+        features = [j for place, j in enumerate(features) if place not in set(ids)]
+        table = as_table(columns, features, roles)
+        sample = sample_of(table, y, weights, given, row_groups)
+    _note_digits([columns[j] for j in features], notes)
     return Design(
         source,
         columns,
         roles.names(features, len(columns)),
-        chosen,
+        tuple(columns[j] for j in features),
         targets,
-        X,
-        owner,
+        table,
         y,
-        target,
         weights,
-        _row_groups(roles, taken),
-        kept,
-        tuple(place[j] for j in roles.include),
-        tuple(tuple(place[j] for j in group) for group in roles.groups),
+        row_groups,
+        parameters,
+        sample,
         tuple(notes),
     )
 
@@ -233,6 +181,16 @@ def _converted(j: int, column: Column, roles: Roles) -> Column:
     return column
 
 
+def _note_digits(features: Sequence[Column], notes: list[str]) -> None:
+    """Note integers that double precision cannot represent."""
+    if rounded := [column.name for column in features if column.loses_digits]:
+        holds = "holds" if len(rounded) == 1 else "hold"
+        notes.append(
+            f"{listed(rounded)} {holds} integers that lose digits in double precision (for identifiers, use "
+            f"--exclude {option_list(rounded)}; for categories, --categorical {option_list(rounded)})"
+        )
+
+
 def _target_values(targets: Sequence[Column]) -> NDArray[Any]:
     """Numbers, one column per target, or the labels of one target; raises if a target is constant."""
     for column in targets:
@@ -242,41 +200,25 @@ def _target_values(targets: Sequence[Column]) -> NDArray[Any]:
             )
         if column.is_category and len(targets) > 1:
             raise ValueError(f"--target: several targets must be numbers, but {quoted(column.name)} is text")
-        if (column.values == column.values[0]).all():
-            value = column.levels[column.values[0]] if column.levels else shown_number(column.values[0])
+        present = column.values[~(column.missing | column.infinite)]
+        if (present == present[0]).all():
+            value = column.levels[present[0]] if column.levels else shown_number(present[0])
             raise ValueError(
                 f"--target {shortened(column.name)}: every row has the value {shortened(value)}; "
                 "choose a target that varies"
             )
     if targets[0].is_category:
-        return np.asarray(np.array(targets[0].levels)[targets[0].values])
+        return _labels(targets[0])
     values = np.column_stack([column.values for column in targets])
     return values[:, 0] if len(targets) == 1 else values
+
+
+def _labels(column: Column) -> NDArray[Any]:
+    """The levels of a categorical column by row, or its numbers; None or NaN where missing."""
+    return np.array([*column.levels, None], dtype=object)[column.values] if column.levels else column.values
 
 
 def _weights(column: Column) -> Floats:
     if column.kind != "number":
         raise ValueError(f"--weights {shortened(column.name)}: the column must be numeric; got {column.kind}")
     return np.asarray(column.values, dtype=np.float64)
-
-
-def _row_groups(roles: Roles, taken: dict[int, Column]) -> NDArray[np.intp] | None:
-    if roles.row_groups is None:
-        return None
-    return np.asarray(np.unique(taken[roles.row_groups].values, return_inverse=True)[1], dtype=np.intp)
-
-
-def _matrix(features: Sequence[Column]) -> tuple[Floats, NDArray[np.intp]]:
-    """Encode features: one column per number, one per level of a category (a single one for two levels)."""
-    widths = [len(c.levels) if c.is_category and len(c.levels) != 2 else 1 for c in features]
-    owner = np.repeat(np.arange(len(features)), widths)
-    X = np.empty((len(features[0].values), len(owner)), order="F")
-    at = 0
-    for column, width in zip(features, widths, strict=True):
-        if width == 1:
-            X[:, at] = column.values
-        else:
-            for level in range(width):
-                X[:, at + level] = column.values == level
-        at += width
-    return X, owner

@@ -37,7 +37,8 @@ def _kinds(design: Design) -> str:
 
 def _target(design: Design) -> str:
     if not isinstance(design.target, Categorical):
-        return "numbers from " + ", ".join(f"{c.values.min():g} to {c.values.max():g}" for c in design.targets)
+        ranges = (column.values[design.kept] for column in design.targets)
+        return "numbers from " + ", ".join(f"{values.min():g} to {values.max():g}" for values in ranges)
     counts = class_counts(design)
     shown = ", ".join(f"{shortened(label)} ({count})" for label, count in list(counts.items())[:MAX_CLASSES])
     return f"{len(counts)} classes: {shown}" + (" and more" if len(counts) > MAX_CLASSES else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import difflib
 import re
@@ -12,11 +13,12 @@ from dropstep.readers.wording import quoted, shortened
 # Parameters in messages of the library, and the options that correspond to them.
 _OPTIONS = (
     (re.compile(r"MallowsCp\(sigma2=\.\.\.\)"), "--criterion cp:sigma2=..."),
-    (re.compile(r"\b(strategy|model|criterion)='([a-z_0-9]+)'"), r"--\1 \2"),
+    (re.compile(r"\b(strategy|model|criterion|missing)='([a-z_0-9]+)'"), r"--\1 \2"),
     (re.compile(r"\bmax_features\b"), "--max-features"),
     (re.compile(r"\bsample_weight\b"), "--weights"),
     (re.compile(r"\bheader=False\b"), "--no-header"),
 )
+_EXCLUDE = re.compile(r"""\bexclude=(\[(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|, )*\])""")
 MAX_LIST, MAX_QUOTE = 200, 100  # characters
 _RANGE = re.compile(r"(\d+)-(\d+)", re.ASCII)
 _LONG_QUOTE = re.compile(rf"'([^']{{{MAX_QUOTE},}})'")
@@ -84,6 +86,7 @@ def option_list(names: Sequence[str]) -> str:
 
 def in_options(message: str, command: str = "select") -> str:
     """Replace parameters in a message of the library by the options of a command, and shorten long quotations."""
+    message = _EXCLUDE.sub(lambda found: f"--exclude {option_list(ast.literal_eval(found[1]))}", message)
     for pattern, option in _OPTIONS:
         message = pattern.sub(option, message)
     if command == "compare":

@@ -11,6 +11,7 @@ from dropstep import __version__
 from dropstep.cli.naming import brief
 from dropstep.cli.schema import DOCUMENTS
 from dropstep.cli.specs import criterion_of, strategy_of
+from dropstep.data.missing import MISSING as MISSING_CHOICES
 from dropstep.data.target import MODELS
 from dropstep.models.least_squares.criteria import CRITERIA
 from dropstep.presentation.text import printable
@@ -192,9 +193,9 @@ def _add_table(parser: Parser) -> None:
     )
     layout.add_argument(
         "--missing",
-        choices=("fail", "drop-rows", "drop-columns"),
-        default="fail",
-        help="drop rows or columns with missing or infinite values (default: fail and report them)",
+        choices=(*MISSING_CHOICES, "drop-columns"),
+        default="error",
+        help="drop rows or columns with missing or infinite values, or make missing text a level (default: error)",
     )
     layout.add_argument(
         "--categorical", action="append", metavar="COLS", help="numeric columns to treat as categorical"

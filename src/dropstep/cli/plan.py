@@ -26,15 +26,17 @@ def planned(design: Design, args: argparse.Namespace, command: str) -> str:
     cost = _cost(design, args.max_features)
     if args.format == "json":
         document = {"schema": SCHEMA, "dropstep": __version__, "command": command, **facts.as_data(design)}
-        return output.as_json(document | {"strategy": as_strategy(args.strategy)[0]} | cost | {"notes": design.notes})
+        notes = design.notes_with(design.sample.notes)
+        return output.as_json(document | {"strategy": as_strategy(args.strategy)[0]} | cost | {"notes": notes})
     shown = (
         rows if len(rows) <= MAX_LINES else [*rows[:SHOWN_LINES], ["...", f"{len(rows) - SHOWN_LINES} more", "", ""]]
     )
+    n, p = design.sample.table.values.shape
     lines = [
         f"strategy {as_strategy(args.strategy)[0]}, solver {cost['solver']}",
         f"evaluations: {cost['first_scan']:,} for the first feature, "
         f"at most {cost['max_evaluations']:,} for one forward pass",
-        f"memory: {_bytes(cost['table_bytes'])} for {len(design.X):,} x {design.X.shape[1]:,} numbers, and at most "
+        f"memory: {_bytes(cost['table_bytes'])} for {n:,} x {p:,} numbers, and at most "
         f"{_bytes(cost['gram_bytes'])} for the Gram matrix",
         *(f"would write {file}" for file in (args.output, args.report) if file),
     ]
@@ -43,8 +45,8 @@ def planned(design: Design, args: argparse.Namespace, command: str) -> str:
 
 def _cost(design: Design, max_features: int | None) -> dict[str, Any]:
     """Evaluations and memory; each scan of a forward pass evaluates every unit that is not selected."""
-    n, p = design.X.shape
-    included = {u for u, unit in enumerate(design.units) if set(unit) & set(design.include)}
+    n, p = design.sample.table.values.shape
+    included = design.sample.choice.include
     candidates = len(design.units) - len(included)
     additions = min(candidates, max((max_features or candidates + len(included)) - len(included), 0), n - 1)
     scans = min(additions + 1, candidates)
@@ -55,7 +57,7 @@ def _cost(design: Design, max_features: int | None) -> dict[str, Any]:
         "solver": solver,
         "first_scan": candidates,
         "max_evaluations": sum(candidates - done for done in range(scans)),
-        "table_bytes": design.X.nbytes,
+        "table_bytes": design.sample.table.values.nbytes,
         "gram_bytes": 8 * p * p if solver == "gram" else 8 * p * n_rows,
     }
 

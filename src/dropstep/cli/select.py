@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from dataclasses import replace
 from typing import Any
 
 from dropstep import __version__
@@ -30,9 +31,10 @@ def run(args: argparse.Namespace, command: str) -> int:
     with Progress(quiet=args.quiet) as progress:
         design = read_design(args, progress)
         if args.dry_run:
-            notes, result = design.notes, planned(design, args, command)
+            notes, result = design.notes_with(design.sample.notes), planned(design, args, command)
         else:
-            path = design.by_feature(_search(design, args, progress))
+            path = _search(design, args, progress)
+            path = replace(path, notes=design.notes_with(path.notes), coefficients=design.named(path.coefficients))
             _write(design, path, args, command)
             notes, result = path.notes, _formatted(design, path, args.format, command)
     facts.print_notes(notes, quiet=args.quiet)
@@ -48,7 +50,7 @@ def _check_files(args: argparse.Namespace) -> None:
 
 def _search(design: Design, args: argparse.Namespace, progress: Progress) -> SelectionPath:
     """Select features, and show the progress step by step."""
-    bound = min(args.max_features or len(design.units), len(design.units), len(design.X))
+    bound = min(args.max_features or len(design.units), len(design.units), design.sample.table.n_rows)
     selected = 0
 
     def report(step: Step) -> None:

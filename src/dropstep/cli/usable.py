@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dropstep.cli.advice import problem_of
-from dropstep.cli.naming import listed, option_list
+from dropstep.cli.naming import brief, listed, option_list
 from dropstep.cli.roles import Roles
+from dropstep.data.factor import Factor
+from dropstep.data.frame import Frame, table_of
+from dropstep.data.leakage import identifiers_note, identifying_factors
+from dropstep.data.table import Table
 from dropstep.readers import Column
-from dropstep.readers.wording import counted, quoted
-
-MAX_LEVELS = 1000  # of a categorical column that no option names
+from dropstep.readers.wording import quoted
 
 
 def usable(columns: Sequence[Column], roles: Roles, notes: list[str]) -> list[int]:
@@ -23,26 +25,28 @@ def usable(columns: Sequence[Column], roles: Roles, notes: list[str]) -> list[in
     if dates:
         shown = listed([columns[j].name for j in dates])
         notes.append(f"ignored columns with dates or lists: {shown} (derive numbers such as the year)")
-    features = without_ids({j: columns[j] for j in candidates if j not in set(dates)}, roles, notes)
+    features = _without_ids(columns, [j for j in candidates if j not in set(dates)], roles, notes)
     _check_mixed([columns[j] for j in (*roles.targets, *roles.others)], optional=False)
     _check_mixed([columns[j] for j in features], optional=True)
     return features
 
 
-def without_ids(columns: dict[int, Column], roles: Roles, notes: list[str]) -> list[int]:
-    """Columns without those that resemble identifiers, unless an option names them."""
-    named = roles.forced | {*roles.categorical}
-    ids = {j: c for j, c in columns.items() if j not in named and c.is_category and _too_many(c)}
+def _without_ids(columns: Sequence[Column], features: Sequence[int], roles: Roles, notes: list[str]) -> list[int]:
+    """Features without text that resembles identifiers, unless an option names it."""
+    table = as_table(columns, features, roles)
+    ids = identifying_factors(table, {place for place, j in enumerate(features) if j in roles.forced})
     if ids:
-        shown = [f"{quoted(column.name)} ({counted(len(column.levels), 'level')})" for column in ids.values()]
-        more = f" and {len(ids) - 5} more" if len(ids) > 5 else ""
-        notes.append(f"ignored text columns with too many levels, probably identifiers: {', '.join(shown[:5])}{more}")
-    return [j for j in columns if j not in ids]
+        notes.append(brief(identifiers_note(table, ids)))
+    return [j for place, j in enumerate(features) if place not in ids]
 
 
-def _too_many(column: Column) -> bool:
-    """True if a categorical column has so many levels that it identifies rows."""
-    return len(column.levels) > min(MAX_LEVELS, len(column.values) / 2)
+def as_table(columns: Sequence[Column], features: Sequence[int], roles: Roles) -> Table | Frame:
+    """Columns of a file as the library reads a table; what --categorical names is categorical by declaration."""
+    chosen = {j: columns[j] for j in features}
+    read = [
+        Factor(c.values, c.levels, j in roles.categorical) if c.is_category else c.values for j, c in chosen.items()
+    ]
+    return table_of(read, len(columns[0].values), tuple(column.name for column in chosen.values()))
 
 
 def _check_mixed(columns: Sequence[Column], *, optional: bool) -> None:

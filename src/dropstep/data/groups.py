@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -36,9 +35,11 @@ class Choice:
         """Features of the given units."""
         return list(units) if self.members is None else [j for u in units for j in self.members[u]]
 
-    def count(self, mask: NDArray[np.bool_]) -> int:
-        """Number of units with at least one feature in a mask of features."""
-        return int(mask.sum()) if self.members is None else sum(bool(mask[list(m)].any()) for m in self.members)
+    def without(self, features: Collection[int]) -> Choice:
+        """The choice that also excludes features which are units by themselves."""
+        out = set(features)
+        units = out if self.members is None else {u for u, unit in enumerate(self.members) if out.issuperset(unit)}
+        return replace(self, exclude=(*self.exclude, *sorted(units.difference(self.exclude))))
 
 
 def as_choice(n_features: int, names: tuple[str, ...] | None, include: Any, exclude: Any, groups: Any) -> Choice:
@@ -52,8 +53,9 @@ def as_choice(n_features: int, names: tuple[str, ...] | None, include: Any, excl
         Feature names.
     include, exclude : int, str, iterable of int or str, or None
         Features by index or name.
-    groups : array-like of shape (n_features,), list of lists, dict of lists, or None
-        One label per feature, or the features of each group.
+    groups : array-like of shape (n_features,), list of lists, dict of lists, str, list of str, callable or None
+        One label per feature; the features of each group; prefixes of names, each of which makes a group; or a function
+        that returns the label of a name (of an index, if there are no names), None for a feature without a group.
 
     Returns
     -------
@@ -139,12 +141,14 @@ class _Features:
 
 def _members(groups: Any, features: _Features) -> tuple[tuple[int, ...], ...]:
     """Features of each group; an ungrouped feature is a group of one."""
-    if isinstance(groups, str | bytes) or not isinstance(groups, Iterable):
-        raise ValueError(f"groups must be one label per feature, or a list of lists of features; got {groups!r}")
-    given = list(groups.values()) if isinstance(groups, dict) else list(groups)
+    given = _listed(groups)
     lists = [isinstance(g, list | tuple | set | frozenset | np.ndarray) for g in given]
-    if isinstance(groups, dict) or (given and all(lists)):
+    if callable(groups):
+        blocks = _from_labels(_called(groups, features), features)
+    elif isinstance(groups, dict) or (given and all(lists)):
         blocks = _from_lists(given, features)
+    elif given and len(given) != features.count and all(isinstance(g, str) for g in given):
+        blocks = _from_labels(_prefixed(given, features), features)
     elif any(lists):
         raise ValueError(
             f"groups mixes lists of features and single labels ({given[lists.index(False)]!r}); "
@@ -153,6 +157,42 @@ def _members(groups: Any, features: _Features) -> tuple[tuple[int, ...], ...]:
     else:
         blocks = _from_labels(given, features)
     return tuple(sorted((tuple(sorted(block)) for block in blocks if block), key=lambda block: block[0]))
+
+
+def _listed(groups: Any) -> list[Any]:
+    """The elements of `groups`: labels, lists of features or prefixes; none for a callable."""
+    if isinstance(groups, str):
+        return [groups]
+    if callable(groups):
+        return []
+    if isinstance(groups, bytes) or not isinstance(groups, Iterable):
+        raise ValueError(
+            "groups must be one label per feature, a list of lists of features, prefixes of names or a callable; "
+            f"got {groups!r}"
+        )
+    return list(groups.values()) if isinstance(groups, dict) else list(groups)
+
+
+def _called(function: Callable[[Any], Any], features: _Features) -> list[Any]:
+    """One label per feature, from a function of its name or index; None makes a group of one."""
+    labels = [function(feature) for feature in features.names or range(features.count)]
+    return [object() if label is None else label for label in labels]
+
+
+def _prefixed(prefixes: list[str], features: _Features) -> list[Any]:
+    """One label per feature: the longest prefix of its name, or its index if there is none."""
+    if features.names is None:
+        raise ValueError(
+            f"groups contains the prefix {prefixes[0]!r}, but the features of X have no names; use indices"
+        )
+    longest_first = sorted(prefixes, key=len, reverse=True)
+    labels = [next((p for p in longest_first if name.startswith(p)), j) for j, name in enumerate(features.names)]
+    if unused := [prefix for prefix in prefixes if prefix not in labels]:
+        raise ValueError(
+            f"groups must be one label per feature ({features.count}), a list of lists of features, or prefixes of "
+            f"names, but no name starts with {unused[0]!r}"
+        )
+    return labels
 
 
 def _from_lists(groups: list[Any], features: _Features) -> list[list[int]]:

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from dropstep.data import exchange
+from dropstep.data.frame import as_table
 from dropstep.data.scale import Exponents, is_extreme, rescaled_copy
-from dropstep.data.table import Table, as_table, as_weights, listed, refuse_missing
+from dropstep.data.table import Table, as_weights, listed, refuse_missing
 from dropstep.data.target import Categorical, Continuous, Model, Target, as_target
 
 Floats = NDArray[np.float64]

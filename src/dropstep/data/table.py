@@ -1,11 +1,9 @@
-"""The table: X as a numeric array with the names of its features, and the weights of its rows."""
+"""The table: numbers with the names of their features, and the weights of the rows."""
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
-from datetime import date, time, timedelta
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,163 +30,42 @@ class Table:
     values: NDArray[Any]
     names: tuple[str, ...] | None = None
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.values)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.values.shape[1])
+
     def label(self, feature: int) -> str:
         """Name of a feature in an error message."""
-        return f"column {feature}" if self.names is None else repr(self.names[feature])
+        return label(feature, self.names)
+
+    def at(self, rows: NDArray[Any]) -> Table:
+        """Some rows of the table."""
+        return replace(self, values=self.values[rows])
 
 
-def as_table(X: Any) -> Table:
-    """Convert an array or a frame (pandas, polars, pyarrow) to a Table; numeric arrays are not copied."""
-    if isinstance(X, Table):
-        return X
-    if hasattr(X, "toarray") and hasattr(X, "nnz"):
-        raise TypeError("X is sparse, but dense data is required; pass X.toarray()")
-    if hasattr(X, "collect_schema") and not hasattr(X, "__len__"):
-        raise TypeError("X is a lazy frame, which contains no rows yet; pass X.collect()")
-    names = frame_names(X)
-    _check_dtypes(X, names)
-    values = _as_array(X)
-    if values.ndim != 2:
-        raise ValueError(
-            f"X must be a 2D array of shape (n_samples, n_features); its shape is {values.shape}"
-            + ("; reshape your data with X.reshape(-1, 1) if it has a single feature" if values.ndim == 1 else "")
-        )
-    for count, what in zip(values.shape, ("sample(s)", "feature(s)"), strict=True):
-        if count == 0:
-            raise ValueError(
-                f"X is empty: it has 0 {what} (shape={values.shape}) while a minimum of 1 is required; "
-                "pass a table with rows and features"
-            )
-    if values.dtype.kind not in "biuf" or values.dtype.itemsize > 8 or not values.dtype.isnative:
-        values = _as_floats(Table(values, names))
-    return Table(values, names)
+class Labelled(Protocol):
+    """Features with names for messages."""
+
+    def label(self, feature: int) -> str:
+        """Name of a feature in an error message."""
+        ...
 
 
-def frame_names(X: Any) -> tuple[str, ...] | None:
-    """Column names of a frame; None if there are none, or if they are not strings."""
-    columns = getattr(X, "column_names", None)  # pyarrow
-    if columns is None:
-        columns = getattr(X, "columns", None)
-    if columns is None:
-        return None
-    names = tuple(columns)
-    is_text = [isinstance(name, str) for name in names]
-    if not all(is_text):
-        if any(is_text):
-            raise TypeError(
-                f"column names of X must be all strings or all non-strings; {names[is_text.index(False)]!r} is not a "
-                "string: use e.g. X.columns = X.columns.astype(str)"
-            )
-        return None
-    if duplicates := [name for name, count in Counter(names).items() if count > 1]:
-        raise ValueError(f"column names of X must be unique; {duplicates[0]!r} appears more than once")
-    return names
+def label(feature: int, names: tuple[str, ...] | None) -> str:
+    """Name of a feature in an error message."""
+    return f"column {feature}" if names is None else repr(names[feature])
 
 
-# --- non-numeric columns ---------------------------------------------------------------------------------------------
-
-# Prefixes of the data types of pandas, polars and pyarrow, in lower case.
-_TEXT = ("string", "large_string", "utf8", "binary", "large_binary")
-_CATEGORIES = ("categor", "enum", "dictionary", "interval")
-_TIMES = ("date", "time", "duration", "period")
-
-_ENCODE = (
-    "encode it as numbers, e.g. as one-hot columns (with groups= to select the columns of a category together), "
-    "or remove these columns"
-)
-
-
-def _check_dtypes(X: Any, names: tuple[str, ...] | None) -> None:
-    """Reject non-numeric columns of a frame by name, which an array of its values would not have."""
-    types = _types(X)
-    label = Table(np.empty((0, len(types))), names)
-    if sparse := [j for j, t in enumerate(types) if t.startswith("sparse")]:
-        raise TypeError(f"X has sparse columns: {listed(label, sparse)}; pass X.sparse.to_dense()")
-    if times := [j for j, t in enumerate(types) if t.startswith(_TIMES)]:
-        raise _times_error(label, times)
-    if categories := [j for j, t in enumerate(types) if t.startswith(_CATEGORIES)]:
-        raise ValueError(f"X contains categories in {listed(label, categories)}; {_ENCODE}")
-    suspects = [j for j, t in enumerate(types) if t in ("str", "object") or t.startswith(_TEXT)]
-    _check_objects(label, {j: np.asarray(_column(X, j), dtype=object) for j in suspects})
-
-
-def _types(X: Any) -> list[str]:
-    """Data types of the columns of a frame, as text; empty if X is not a frame."""
-    if hasattr(X, "column_names"):  # pyarrow
-        return [str(t).lower() for t in X.schema.types]
-    if getattr(X, "columns", None) is None or not hasattr(X, "dtypes"):
-        return []
-    return [str(t).lower() for t in X.dtypes]
-
-
-def _column(X: Any, j: int) -> Any:
-    if hasattr(X, "iloc"):  # pandas
-        return X.iloc[:, j]
-    return X.to_series(j) if hasattr(X, "to_series") else X.column(j)  # polars, pyarrow
-
-
-def _check_objects(table: Table, columns: dict[int, NDArray[Any]]) -> None:
-    """Reject text, even if it represents numbers, and dates among Python objects."""
-    text: dict[int, Any] = {}
-    for j, column in columns.items():
-        for value in column:
-            if isinstance(value, str | bytes):
-                text[j] = value
-                break
-            if isinstance(value, date | time | timedelta | np.datetime64 | np.timedelta64):
-                raise _times_error(table, [j])
-    if not text:
-        return
-    where = f"{listed(table, list(text))} (such as {next(iter(text.values()))!r})"
-    if all(_is_numeric(columns[j]) for j in text):
-        raise ValueError(f"X contains numbers stored as text in {where}; convert them, e.g. with astype(float)")
-    raise ValueError(f"X contains text in {where}; {_ENCODE}")
-
-
-def _is_numeric(column: NDArray[Any]) -> bool:
-    try:
-        column.astype(np.float64)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
-def _times_error(table: Table, features: list[int]) -> ValueError:
-    return ValueError(
-        f"X contains dates or times in {listed(table, features)}; convert them to numbers, e.g. days since a "
-        "reference date, or remove these columns"
-    )
-
-
-def _as_array(X: Any) -> NDArray[Any]:
-    """Values of X as an array, with NaN for missing values."""
-    if np.ma.isMaskedArray(X):
-        return np.asarray(np.ma.filled(X.astype(np.float64), np.nan) if np.ma.is_masked(X) else X)
-    if hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2:  # pandas
-        kinds = {t.kind if isinstance(t, np.dtype) else "O" for t in X.dtypes}
-        plain = kinds <= set("fiuc") or kinds == {"b"}
-        return np.asarray(X if plain else X.to_numpy(dtype=np.float64, na_value=np.nan))
-    if hasattr(X, "to_numpy") and not hasattr(X, "__array__"):
-        X = X.to_numpy()
-    try:
-        return np.asarray(X)
-    except ValueError:
-        raise ValueError("the rows of X have different lengths; every row must have one value per feature") from None
-
-
-def _as_floats(table: Table) -> NDArray[np.float64]:
-    values = table.values
-    if values.dtype.kind == "c":
-        raise ValueError("Complex data not supported: X must be real; use e.g. X.real")
-    if values.dtype.kind in "mM":
-        raise _times_error(table, list(range(values.shape[1])))
-    if values.dtype.kind in "OSU":
-        _check_objects(table, {j: values[:, j].astype(object) for j in range(values.shape[1])})
-    try:
-        return values.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        bad = next(j for j in range(values.shape[1]) if not _is_numeric(values[:, j]))
-        raise TypeError(f"X contains a value that is not a number in {table.label(bad)}: {error}") from None
+def listed(table: Labelled, features: list[int]) -> str:
+    """Names of features in an error message; the first few if there are many."""
+    names = ", ".join(table.label(j) for j in features[:MAX_LISTED])
+    return names + (f" and {len(features) - MAX_LISTED} more" if len(features) > MAX_LISTED else "")
 
 
 def refuse_missing(table: Table, sums: NDArray[np.float64]) -> None:
@@ -210,16 +87,16 @@ def refuse_missing(table: Table, sums: NDArray[np.float64]) -> None:
         names = listed(table, [int(j) for j in suspects])
         raise ValueError(f"the values of {names} are too large to be summed in {table.values.dtype}; rescale them")
     n_rows = int((~np.isfinite(table.values[:, bad])).any(axis=1).sum())
-    raise ValueError(
-        f"X contains NaN or infinity in {listed(table, bad)} ({n_rows} row{'' if n_rows == 1 else 's'} in total); "
-        "remove these rows or columns, or impute the values, e.g. with sklearn.impute.SimpleImputer"
+    raise missing_error(table, bad, n_rows)
+
+
+def missing_error(table: Labelled, features: list[int], n_rows: int) -> ValueError:
+    """The error for numbers that are missing or infinite."""
+    return ValueError(
+        f"X contains NaN or infinity in {listed(table, features)} ({n_rows} row{'' if n_rows == 1 else 's'} in total); "
+        "remove these rows (select and Selector do with missing='drop') or columns, or impute the values, e.g. with "
+        "sklearn.impute.SimpleImputer"
     )
-
-
-def listed(table: Table, features: list[int]) -> str:
-    """Names of features in an error message; the first few if there are many."""
-    names = ", ".join(table.label(j) for j in features[:MAX_LISTED])
-    return names + (f" and {len(features) - MAX_LISTED} more" if len(features) > MAX_LISTED else "")
 
 
 # --- weights ---------------------------------------------------------------------------------------------------------

@@ -9,6 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dropstep.data.factor import is_missing
+
 Model = Literal["auto", "linear", "discriminant"]
 MODELS = ("auto", "linear", "discriminant")
 
@@ -81,7 +83,7 @@ def as_target(
         raise ValueError(
             "dropstep requires y to be passed, but the target y is None; pass target values or class labels"
         )
-    values = _as_array(y)
+    values = as_values(y)
     if values.ndim not in (1, 2) or (values.ndim == 2 and values.shape[1] == 0):
         raise ValueError(f"y must have one column, or one column per target; its shape is {values.shape}")
     if len(values) != n_rows:
@@ -98,7 +100,7 @@ def as_target(
     return target
 
 
-def _as_array(y: Any) -> NDArray[Any]:
+def as_values(y: Any) -> NDArray[Any]:
     """Values of y as an array; objects become numbers if all of them are, and text stays text."""
     values = np.asarray(y)
     if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
@@ -116,22 +118,41 @@ def _as_array(y: Any) -> NDArray[Any]:
         return values
 
 
-def _check_missing(values: NDArray[Any]) -> None:
+def missing_targets(y: Any, n_rows: int) -> NDArray[np.bool_]:
+    """Rows whose target is missing or infinite; none if y is not valid otherwise.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        Target values or class labels.
+    n_rows : int
+        Number of rows of X.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+    """
+    values = as_values(y)
+    if values.ndim not in (1, 2) or len(values) != n_rows:
+        return np.zeros(n_rows, dtype=bool)
+    return np.asarray(_missing(values).reshape(n_rows, -1).any(axis=1))
+
+
+def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which values are missing or infinite."""
     if values.dtype.kind == "f":
-        bad = ~np.isfinite(values)
-    elif values.dtype == object:
-        bad = np.array([_is_missing(v) for v in values.flat], dtype=bool)
-    else:
-        return
-    if count := int(bad.sum()):
+        return np.asarray(~np.isfinite(values))
+    if values.dtype == object:
+        return np.array([is_missing(v) for v in values.flat], dtype=bool).reshape(values.shape)
+    return np.zeros(values.shape, dtype=bool)
+
+
+def _check_missing(values: NDArray[Any]) -> None:
+    if count := int(_missing(values).sum()):
         raise ValueError(
             f"y has {count} missing or infinite value{'' if count == 1 else 's'} (NaN, None or inf); "
-            "remove these rows from X and y"
+            "remove these rows from X and y, as missing='drop' does"
         )
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or type(value).__name__ == "NAType" or bool(value != value)  # pandas.NA equals nothing
 
 
 def _check_types(values: NDArray[Any]) -> None:

@@ -18,7 +18,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from dropstep.data.target import Categorical, Target, as_target
+from dropstep.data.frame import Frame
+from dropstep.data.sample import Sample, sample_of
+from dropstep.data.table import Table
+from dropstep.data.target import Categorical, Target
+from dropstep.parameters import Parameters
 from dropstep.result import SelectionPath
 from dropstep.search.strategies import STRATEGIES
 from dropstep.select import select
@@ -71,7 +75,7 @@ class Row:
     seconds : float
         Time of the search on all rows.
     sizes : tuple of int
-        Number of selected columns in each fold.
+        Number of selected columns in each fold; k - 1 for a factor of k levels.
     errors : tuple of Errors
         Cross-validated errors, one per model.
     refusal : str
@@ -87,7 +91,7 @@ class Row:
 
 
 def compare(
-    X: Floats,
+    X: Any,
     y: Any,
     *,
     strategies: Sequence[str] = tuple(STRATEGIES),
@@ -104,10 +108,10 @@ def compare(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-        Features.
-    y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        Target values or class labels.
+    X : array-like or frame of shape (n_samples, n_features)
+        Features, as in `select`.
+    y : array-like of shape (n_samples,) or (n_samples, n_targets), str or list of str
+        Target values or class labels, or the columns of X that contain them.
     strategies : sequence of str, default=all
         Names of strategies.
     folds : int, default=5
@@ -128,11 +132,12 @@ def compare(
     list of Row
         One per strategy, then one with all features and one with none.
     """
-    X = np.asarray(X)
-    target = as_target(y, len(X), params.get("model", "auto"))
+    sample = sample_of(X, y, None, Parameters(**params), row_groups)
+    target = sample.target
     params = {**params, "model": "discriminant" if isinstance(target, Categorical) else "linear"}
-    values = target.codes if isinstance(target, Categorical) else target.values
-    splits = _splits(X, target, folds, seed, row_groups)
+    if row_groups is not None and sample.rows is not None:
+        row_groups = np.asarray(row_groups)[sample.rows]
+    splits = _splits(target, folds, seed, row_groups)
     names = [*strategies, ALL, NONE]
     done, total = 0, len(names) * (len(splits) + 1)
 
@@ -144,21 +149,33 @@ def compare(
 
     rows = []
     for name in names:
-        chosen = _fixed(name, X.shape[1]) if name in (ALL, NONE) else {"strategy": name, **params}
+        chosen = _fixed(name, sample) if name in (ALL, NONE) else {"strategy": name, **params}
         try:
-            rows.append(_row(name, X, values, chosen, splits, _models(target, svm), say))
+            rows.append(_row(name, sample, chosen, splits, _models(target, svm), say))
         except ValueError as error:
             rows.append(Row(name, None, 0.0, (), (), str(error)))
     return rows
 
 
-def _fixed(name: str, n_features: int) -> list[int]:
-    return list(range(n_features)) if name == ALL else []
+def _fixed(name: str, sample: Sample) -> list[int]:
+    excluded = set(sample.choice.features(sample.choice.exclude))
+    return [j for j in range(sample.n_features) if j not in excluded] if name == ALL else []
 
 
-def _splits(X: Floats, target: Target, folds: int, seed: int, row_groups: Any) -> list[Fold]:
+def _columns(sample: Sample, features: Sequence[int]) -> list[int]:
+    """Columns of the design matrix that encode features."""
+    encoding = sample.encoding
+    return list(features) if encoding is None else [c for j in features for c in encoding.columns(j)]
+
+
+def _values(target: Target) -> NDArray[Any]:
+    return target.codes if isinstance(target, Categorical) else target.values
+
+
+def _splits(target: Target, folds: int, seed: int, row_groups: Any) -> list[Fold]:
     """Training and test rows of each fold."""
-    n_units = len(X) if row_groups is None else len(np.unique(row_groups))
+    labels = target.codes if isinstance(target, Categorical) else np.zeros(len(target.values))
+    n_units = len(labels) if row_groups is None else len(np.unique(row_groups))
     if n_units < folds:
         unit = "rows" if row_groups is None else "groups of rows"
         raise ValueError(f"{folds} folds require at least {folds} {unit}; there are {n_units}")
@@ -168,10 +185,9 @@ def _splits(X: Floats, target: Target, folds: int, seed: int, row_groups: Any) -
         splitter = StratifiedKFold(**options) if classes else KFold(**options)
     else:
         splitter = StratifiedGroupKFold(**options) if classes else GroupKFold(**options)
-    labels = target.codes if isinstance(target, Categorical) else np.zeros(len(X))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a class with fewer rows than folds
-        splits = [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(X, labels, row_groups)]
+        splits = [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(labels, labels, row_groups)]
     return [(_without_singletons(train, target), test) for train, test in splits if len(test)]
 
 
@@ -192,8 +208,7 @@ def _models(target: Target, svm: bool) -> dict[str, Callable[[], Any]]:
 
 def _row(
     name: str,
-    X: Floats,
-    values: NDArray[Any],
+    sample: Sample,
     chosen: dict[str, Any] | list[int],
     splits: list[Fold],
     models: dict[str, Callable[[], Any]],
@@ -201,18 +216,20 @@ def _row(
 ) -> Row:
     """Path on all rows, and errors of every fold; `chosen` has the parameters of `select`, or fixed features."""
     say(f"{name}, all rows")
-    path, seconds = _timed(X, values, chosen) if isinstance(chosen, dict) else (None, 0.0)
+    features, design, values = sample.features, sample.table.values, _values(sample.target)
+    path, seconds = _timed(features, values, chosen) if isinstance(chosen, dict) else (None, 0.0)
     sizes, errors = [], []
     for fold, (train, test) in enumerate(splits, start=1):
         say(f"{name}, fold {fold}")
-        selected = chosen if isinstance(chosen, list) else list(select(X[train], values[train], **chosen).selected)
-        sizes.append(len(selected))
-        errors.append([_error(make, X[:, selected], values, train, test) for make in models.values()])
+        selected = chosen if isinstance(chosen, list) else select(features.at(train), values[train], **chosen).selected
+        columns = _columns(sample, selected)
+        sizes.append(len(columns))
+        errors.append([_error(make, design[:, columns], values, train, test) for make in models.values()])
     by_model = zip(models, zip(*errors, strict=True), strict=True)
     return Row(name, path, seconds, tuple(sizes), tuple(Errors(model, folds) for model, folds in by_model))
 
 
-def _timed(X: Floats, values: NDArray[Any], params: dict[str, Any]) -> tuple[SelectionPath, float]:
+def _timed(X: Table | Frame, values: NDArray[Any], params: dict[str, Any]) -> tuple[SelectionPath, float]:
     """Path on all rows, and the best time of a few searches."""
     best = np.inf
     for _ in range(MAX_REPEATS):

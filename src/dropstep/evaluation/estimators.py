@@ -10,7 +10,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LinearRegression
 
 from dropstep.coefficients import Coefficients
-from dropstep.data.table import Table, as_table, frame_names, refuse_missing
+from dropstep.data.frame import as_table, frame_names, is_frame, take_columns
+from dropstep.data.table import Table, refuse_missing
 from dropstep.result import SelectionPath
 
 Floats = NDArray[np.float64]
@@ -68,31 +69,33 @@ def _coefficients(path: SelectionPath) -> Coefficients:
 
 
 def _selected_columns(path: SelectionPath, fit: Coefficients, X: Any) -> Floats:
-    """The selected columns of X: by name if both tables have names, by position otherwise."""
-    names = None if path.feature_names is None else frame_names(X)
-    if names is None:
-        columns = list(fit.columns)
-    else:
-        known = set(names)
-        if missing := [name for name in fit.names if name not in known]:
-            raise ValueError(f"X has no column {missing[0]!r}, which is selected; pass a frame that contains it")
-        X, columns = _taken(X, list(fit.names)), list(range(len(fit.names)))
-    if not columns:
+    """The columns of the design matrix that encode the selected features of X."""
+    features = _selected_features(path, X)
+    if not path.selected:
         return np.empty((len(X), 0))
-    table = as_table(X)
-    if names is None and table.values.shape[1] != path.n_features:
+    if path.encoding is None:
+        values = as_table(features).values.astype(np.float64)
+    else:
+        values = path.encoding.take(path.selected).encode(features)
+    refuse_missing(Table(values, fit.names), values.sum(axis=0))
+    return np.asarray(values)
+
+
+def _selected_features(path: SelectionPath, X: Any) -> Any:
+    """The selected features of X: by name if both tables have names, by position otherwise."""
+    names = None if path.feature_names is None else frame_names(X)
+    if names is not None:
+        place = {name: j for j, name in enumerate(names)}
+        if missing := [name for name in path.selected_names if name not in place]:
+            raise ValueError(f"X has no column {missing[0]!r}, which is selected; pass a frame that contains it")
+        return take_columns(X, [place[name] for name in path.selected_names])
+    X = X if is_frame(X) else np.asarray(X, dtype=None if path.encoding is None else object)
+    if len(X.shape) != 2 or X.shape[1] != path.n_features:
         raise ValueError(
-            f"X has {table.values.shape[1]} columns, but the features were selected among {path.n_features}; pass all "
-            "of them, or a frame that contains the selected ones by name"
+            f"X has {X.shape[1] if len(X.shape) == 2 else 1} columns, but the features were selected among "
+            f"{path.n_features}; pass all of them, or a frame that contains the selected ones by name"
         )
-    chosen = Table(table.values[:, columns].astype(np.float64), fit.names)
-    refuse_missing(chosen, chosen.values.sum(axis=0))
-    return np.asarray(chosen.values)
-
-
-def _taken(X: Any, names: list[str]) -> Any:
-    """Columns of a frame by name."""
-    return X.loc[:, names] if hasattr(X, "loc") else X.select(names)  # pandas; polars and pyarrow
+    return take_columns(X, list(path.selected)) if is_frame(X) else X[:, list(path.selected)]
 
 
 def _regression(fit: Coefficients) -> LinearRegression:

@@ -51,6 +51,10 @@ class Units:
         """The features of units."""
         return _flat(self._features, units)
 
+    def count(self, mask: Bools) -> int:
+        """Number of units with at least one column in a mask of columns."""
+        return int(mask.sum()) if self.members is None else sum(bool(mask[list(m)].any()) for m in self.members)
+
     def to_features(self, values: Indices) -> tuple[int, ...]:
         """Broadcast per-unit values to features."""
         if self._features is None:

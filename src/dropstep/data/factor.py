@@ -1,0 +1,184 @@
+"""Factors: categorical columns as codes and levels, and what Python objects in a column represent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, time, timedelta
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+TIMES = (date, time, timedelta, np.datetime64, np.timedelta64)
+
+
+class Level(Enum):
+    """Levels that no value of a column can equal."""
+
+    MISSING = "missing"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """A categorical column.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_samples,)
+        Index into `levels` for each row; -1 where the value is missing.
+    levels : tuple
+        Distinct values, in order; every one occurs.
+    declared : bool
+        Whether the type of the column is categorical, rather than text.
+    """
+
+    codes: NDArray[np.intp]
+    levels: tuple[Any, ...]
+    declared: bool = True
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Rows without a value."""
+        return self.codes < 0
+
+    def at(self, rows: NDArray[Any]) -> Factor:
+        """Some rows of the column, with the levels that occur there."""
+        return observed(self.codes[rows], self.levels, declared=self.declared)
+
+    def with_missing_level(self) -> Factor:
+        """Missing values as a level of their own, the last one."""
+        if not self.missing.any():
+            return self
+        codes = np.where(self.missing, len(self.levels), self.codes)
+        return Factor(codes, (*self.levels, Level.MISSING), self.declared)
+
+
+@dataclass(frozen=True)
+class Unusable:
+    """A column that cannot be a feature.
+
+    Attributes
+    ----------
+    what : str
+        What the column contains.
+    advice : str
+        What to do about it.
+    example : object
+        One of the values; None if it would not help.
+    """
+
+    what: str
+    advice: str
+    example: Any = None
+
+
+DATES = Unusable(
+    "dates or times", "convert them to numbers, e.g. days since a reference date, or exclude these columns"
+)
+OBJECTS = Unusable("lists or other objects", "convert them to numbers or text, or exclude these columns")
+
+Column = NDArray[Any] | Factor | Unusable
+
+
+def observed(codes: NDArray[np.intp], levels: Sequence[Any], *, declared: bool) -> Factor:
+    """A factor with the levels that occur, in the given order."""
+    counts = np.bincount(codes[codes >= 0], minlength=len(levels))
+    if counts.all():
+        return Factor(codes, tuple(levels), declared)
+    position = np.append(np.where(counts > 0, np.cumsum(counts > 0) - 1, -1), -1)
+    return Factor(position[codes], tuple(level for level, count in zip(levels, counts, strict=True) if count), declared)
+
+
+def factor_of(values: Iterable[Any], order: Sequence[Any] | None = None, *, declared: bool = True) -> Factor:
+    """The factor of a column of hashable values.
+
+    Parameters
+    ----------
+    values : iterable
+        One value per row.
+    order : sequence or None, default=None
+        All levels in their order; None sorts the values.
+    declared : bool, default=True
+        See `Factor`.
+
+    Returns
+    -------
+    Factor
+    """
+    distinct, codes = _distinct(values)
+    present = [value for value in distinct if not is_missing(value)]
+    levels = list(order) if order is not None else _sorted(present)
+    place = {level: i for i, level in enumerate(levels)}
+    position = np.array([-1 if is_missing(value) else place[value] for value in distinct], dtype=np.intp)
+    return observed(position[codes], levels, declared=declared)
+
+
+def column_of(values: Sequence[Any]) -> Column:
+    """What the Python objects of a column represent: numbers, or the levels of a factor; raises for other objects."""
+    try:
+        distinct, codes = _distinct(values)
+    except TypeError:  # not hashable, so neither numbers nor text
+        return _floats(values)
+    present = [value for value in distinct if not is_missing(value)]
+    if any(isinstance(value, TIMES) for value in present):
+        return DATES
+    if text := [value for value in present if isinstance(value, str | bytes)]:
+        if len(text) < len(present):
+            other = next(value for value in present if not isinstance(value, str | bytes))
+            advice = "convert all values of a column to text, or to numbers"
+            return Unusable(f"both text and other values (such as {other!r})", advice, text[0])
+        return _of_text(values, dict(zip(distinct, np.bincount(codes).tolist(), strict=True)))
+    if len(present) < len(distinct) and present and all(isinstance(value, bool | np.bool_) for value in present):
+        return factor_of(values)
+    return _floats(values)
+
+
+def _of_text(values: Sequence[Any], counts: dict[Any, int]) -> Factor | Unusable:
+    """A factor, unless most values are numbers."""
+    numerals = {text: n for text, n in counts.items() if isinstance(text, str | bytes) and _is_numeral(text)}
+    n_present = sum(n for text, n in counts.items() if not is_missing(text))
+    if 2 * sum(numerals.values()) <= n_present:
+        return factor_of(values, declared=False)
+    other = next((text for text in counts if not is_missing(text) and text not in numerals), None)
+    replace = "" if other is None else f"replace what is not a number (such as {other!r}) and "
+    advice = f"{replace}convert them, e.g. with astype(float), or to a categorical type if they are labels"
+    return Unusable("numbers stored as text", advice, next(iter(numerals)))
+
+
+def _is_numeral(text: str | bytes) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _floats(values: Sequence[Any]) -> NDArray[np.float64]:
+    """Objects as numbers, NaN where missing."""
+    return np.array([np.nan if is_missing(value) else float(value) for value in values])
+
+
+def _distinct(values: Iterable[Any]) -> tuple[list[Any], NDArray[np.intp]]:
+    """The distinct values by first occurrence, and for each row the index of its value."""
+    place: dict[Any, int] = {}
+    codes = [place.setdefault(value, len(place)) for value in values]
+    return list(place), np.array(codes, dtype=np.intp)
+
+
+def _sorted(values: list[Any]) -> list[Any]:
+    try:
+        return sorted(values)
+    except TypeError:  # values of several types
+        return sorted(values, key=repr)
+
+
+def is_missing(value: Any) -> bool:
+    """True for None, NaN, NaT and pandas.NA."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return bool(np.isscalar(value) and value != value)

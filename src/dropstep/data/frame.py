@@ -1,0 +1,330 @@
+"""Frames: the columns of a table as numbers and factors, from arrays, pandas, polars and pyarrow."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dropstep.data.factor import DATES, OBJECTS, Column, Factor, Unusable, column_of, factor_of
+from dropstep.data.table import Table, label, listed
+
+# Prefixes of the data types of pandas, polars and pyarrow, in lower case.
+_NUMBERS = ("float", "int", "uint", "double", "half", "decimal", "complex")
+_TIMES = ("date", "time", "duration", "period")
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A table with columns that are not numbers.
+
+    Attributes
+    ----------
+    columns : tuple of ndarray, Factor or Unusable
+        Numbers (NaN where missing), factors, and columns that cannot be features.
+    n_rows : int
+        Number of rows.
+    names : tuple of str or None
+        Feature names.
+    """
+
+    columns: tuple[Column, ...]
+    n_rows: int
+    names: tuple[str, ...] | None = None
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.columns)
+
+    def label(self, feature: int) -> str:
+        """Name of a feature in an error message."""
+        return label(feature, self.names)
+
+    def at(self, rows: NDArray[Any]) -> Frame:
+        """Some rows of the table; factors with the levels that occur there."""
+        columns = tuple(_at(column, rows) for column in self.columns)
+        return Frame(columns, len(np.arange(self.n_rows)[rows]), self.names)
+
+    def refuse_unusable(self, excluded: Collection[int]) -> None:
+        """Raise if a column that is not excluded cannot be a feature."""
+        bad = {j: c for j, c in enumerate(self.columns) if isinstance(c, Unusable) and j not in excluded}
+        if not bad:
+            return
+        first = next(iter(bad.values()))
+        where = listed(self, [j for j, column in bad.items() if column.what == first.what])
+        example = "" if first.example is None else f" (such as {first.example!r})"
+        raise ValueError(f"X contains {first.what} in {where}{example}; {first.advice}")
+
+
+def _at(column: Column, rows: NDArray[Any]) -> Column:
+    if isinstance(column, Unusable):
+        return column
+    return column.at(rows) if isinstance(column, Factor) else column[rows]
+
+
+def read(X: Any) -> Table | Frame:
+    """Read an array or a frame: a Table if all columns are numbers, which are not copied if they are an array.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_samples, n_features)
+        An array, or a frame of pandas, polars or pyarrow.
+
+    Returns
+    -------
+    Table or Frame
+    """
+    if isinstance(X, Table | Frame):
+        return X
+    if hasattr(X, "toarray") and hasattr(X, "nnz"):
+        raise TypeError("X is sparse, but dense data is required; pass X.toarray()")
+    if hasattr(X, "collect_schema") and not hasattr(X, "__len__"):
+        raise TypeError("X is a lazy frame, which contains no rows yet; pass X.collect()")
+    names = frame_names(X)
+    types = _types(X)
+    if not all(map(_is_plain, types)):
+        return _of_frame(X, names, types)
+    values = _as_array(X)
+    _check_shape(values.shape)
+    if values.dtype.kind in "OSU":
+        return _of_objects(values, names)
+    if values.dtype.kind == "c":
+        raise ValueError("Complex data not supported: X must be real; use e.g. X.real")
+    if values.dtype.kind in "mM":
+        return Frame((DATES,) * values.shape[1], len(values), names)
+    if values.dtype.kind not in "biuf" or values.dtype.itemsize > 8 or not values.dtype.isnative:
+        values = values.astype(np.float64)
+    return Table(values, names)
+
+
+def as_table(X: Any) -> Table:
+    """Read a table whose columns must all be numbers; raise for factors."""
+    table = read(X)
+    if isinstance(table, Table):
+        return table
+    table.refuse_unusable(())
+    factors = [j for j, column in enumerate(table.columns) if isinstance(column, Factor)]
+    raise ValueError(
+        f"X contains text or categories in {listed(table, factors)}; encode them as numbers, e.g. as one-hot columns, "
+        "or pass X to select or Selector"
+    )
+
+
+def _check_shape(shape: tuple[int, ...]) -> None:
+    if len(shape) != 2:
+        raise ValueError(
+            f"X must be a 2D array of shape (n_samples, n_features); its shape is {shape}"
+            + ("; reshape your data with X.reshape(-1, 1) if it has a single feature" if len(shape) == 1 else "")
+        )
+    for count, what in zip(shape, ("sample(s)", "feature(s)"), strict=True):
+        if count == 0:
+            raise ValueError(
+                f"X is empty: it has 0 {what} (shape={shape}) while a minimum of 1 is required; "
+                "pass a table with rows and features"
+            )
+
+
+def frame_names(X: Any) -> tuple[str, ...] | None:
+    """Column names of a frame; None if there are none, or if they are not strings."""
+    columns = getattr(X, "column_names", None)  # pyarrow
+    if columns is None:
+        columns = getattr(X, "columns", None)
+    if columns is None:
+        return None
+    names = tuple(columns)
+    is_text = [isinstance(name, str) for name in names]
+    if not all(is_text):
+        if any(is_text):
+            raise TypeError(
+                f"column names of X must be all strings or all non-strings; {names[is_text.index(False)]!r} is not a "
+                "string: use e.g. X.columns = X.columns.astype(str)"
+            )
+        return None
+    if duplicates := [name for name, count in Counter(names).items() if count > 1]:
+        raise ValueError(f"column names of X must be unique; {duplicates[0]!r} appears more than once")
+    return names
+
+
+# --- arrays ----------------------------------------------------------------------------------------------------------
+
+
+def _as_array(X: Any) -> NDArray[Any]:
+    """Values of X as an array, with NaN for missing values."""
+    if np.ma.isMaskedArray(X):
+        return np.asarray(np.ma.filled(X.astype(np.float64), np.nan) if np.ma.is_masked(X) else X)
+    if hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2:  # pandas
+        kinds = {t.kind if isinstance(t, np.dtype) else "O" for t in X.dtypes}
+        plain = kinds <= set("fiuc") or kinds == {"b"}
+        return np.asarray(X if plain else X.to_numpy(dtype=np.float64, na_value=np.nan))
+    if hasattr(X, "to_numpy") and not hasattr(X, "__array__"):
+        X = X.to_numpy()
+    try:
+        return np.asarray(X)
+    except ValueError:
+        raise ValueError("the rows of X have different lengths; every row must have one value per feature") from None
+
+
+def _of_objects(values: NDArray[Any], names: tuple[str, ...] | None) -> Table | Frame:
+    """The table of an array of Python objects."""
+    columns = []
+    for j in range(values.shape[1]):
+        try:
+            columns.append(column_of(values[:, j].tolist()))
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"X contains a value that is not a number in {label(j, names)}: {error}") from None
+    return table_of(columns, len(values), names)
+
+
+def table_of(columns: Sequence[Column], n_rows: int, names: tuple[str, ...] | None) -> Table | Frame:
+    """A table with the given columns: a Table if all of them are numbers."""
+    numbers = [column for column in columns if isinstance(column, np.ndarray)]
+    if len(numbers) < len(columns):
+        return Frame(tuple(columns), n_rows, names)
+    values = np.empty((n_rows, len(columns)), order="F")
+    for j, column in enumerate(numbers):
+        values[:, j] = column
+    return Table(values, names)
+
+
+# --- frames ----------------------------------------------------------------------------------------------------------
+
+
+def is_frame(X: Any) -> bool:
+    """True for a frame of pandas, polars or pyarrow."""
+    return hasattr(X, "column_names") or (hasattr(X, "columns") and hasattr(X, "dtypes"))
+
+
+def has_factors(X: Any) -> bool:
+    """True for a frame that has columns other than numbers and booleans, judged by their types."""
+    return not all(_is_plain(kind) or kind == "boolean" for kind in _types(X))
+
+
+def _types(X: Any) -> list[str]:
+    """Data types of the columns of a frame, as text; empty if X is not a frame. NumPy's bool has no missing values."""
+    if hasattr(X, "column_names"):  # pyarrow
+        return [str(t).lower().replace("bool", "boolean") for t in X.schema.types]
+    if not is_frame(X) or X.columns is None:
+        return []
+    return [str(t).lower() for t in X.dtypes]
+
+
+def _is_plain(kind: str) -> bool:
+    """True for data types whose values are numbers, or missing."""
+    return (kind.startswith(_NUMBERS) and not kind.startswith("interval")) or kind == "bool"
+
+
+def _of_frame(X: Any, names: tuple[str, ...] | None, types: list[str]) -> Table | Frame:
+    """The table of a frame that has other columns than numbers."""
+    import narwhals.stable.v2 as nw
+
+    if sparse := [j for j, kind in enumerate(types) if kind.startswith("sparse")]:
+        where = listed(Frame((), 0, names), sparse)
+        raise TypeError(f"X has sparse columns: {where}; pass X.sparse.to_dense()")
+    _check_shape((len(X), len(types)))
+    if names is None:  # narwhals requires names
+        X = X.set_axis([str(j) for j in range(len(types))], axis=1)
+    columns = []
+    for j, (series, kind) in enumerate(zip(nw.from_native(X, eager_only=True).iter_columns(), types, strict=True)):
+        try:
+            columns.append(_column(series, kind))
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"X contains a value that is not a number in {label(j, names)}: {error}") from None
+    return table_of(columns, len(X), names)
+
+
+def _column(series: Any, kind: str) -> Column:
+    """A column of a frame."""
+    import narwhals.stable.v2 as nw
+
+    dtype = series.dtype
+    if kind.startswith(_TIMES) or dtype.is_temporal():
+        return DATES
+    if dtype.is_numeric():
+        return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+    if dtype == nw.Boolean and not series.is_null().any():
+        return np.asarray(series.to_numpy(), dtype=bool)
+    if dtype in (nw.Boolean, nw.Categorical, nw.Enum) or kind.startswith("interval"):
+        return factor_of(series.to_list(), _levels(series))
+    if dtype in (nw.String, nw.Object, nw.Binary, nw.Unknown):
+        return column_of(series.to_list())
+    return OBJECTS
+
+
+def _levels(series: Any) -> list[Any] | None:
+    """The levels of a pandas Categorical or a polars Enum in their order; None if the type has no order."""
+    dtype: Any = getattr(series.to_native(), "dtype", None)
+    categories: Any = getattr(dtype, "categories", None)
+    return list(categories) if hasattr(categories, "__len__") else None
+
+
+# --- columns by name -------------------------------------------------------------------------------------------------
+
+
+def take_columns(X: Any, features: list[int]) -> Any:
+    """Some columns of a frame, as a frame of the same library."""
+    if hasattr(X, "iloc"):  # pandas, whose names need not be strings
+        return X.iloc[:, features]
+    return X.select([frame_names(X)[j] for j in features])  # type: ignore[index]  # polars, pyarrow
+
+
+def as_library(X: Any, library: str) -> Any:
+    """A frame as one of "pandas" or "polars"; unchanged for other names."""
+    import narwhals.stable.v2 as nw
+
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if (
+        not isinstance(frame, nw.DataFrame)
+        or library not in ("pandas", "polars")
+        or frame.implementation.value == library
+    ):
+        return X
+    return frame.to_pandas() if library == "pandas" else frame.to_polars()
+
+
+def split_columns(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """Replace y and sample_weight by the columns of the frame X that they name, and remove these columns from X.
+
+    Parameters
+    ----------
+    X : array-like or frame
+        The table.
+    y : array-like, str or list of str
+        Target values, or the names of target columns.
+    sample_weight : array-like, str or None
+        Row weights, or the name of their column.
+
+    Returns
+    -------
+    tuple
+        X, y and sample_weight.
+    """
+    several = isinstance(y, list | tuple) and is_frame(X) and len(y) != len(X) and all(isinstance(v, str) for v in y)
+    if not (isinstance(y, str) or several or isinstance(sample_weight, str)) or not is_frame(X):
+        return X, y, sample_weight
+    names = frame_names(X) or ()
+    targets = [y] if isinstance(y, str) else list(y) if several else []
+    weights = [sample_weight] if isinstance(sample_weight, str) else []
+    for parameter, given in (("y", targets), ("sample_weight", weights)):
+        for name in given:
+            _check_name(parameter, name, names)
+    taken = {*targets, *weights}
+    if isinstance(y, str):
+        y = X[y]
+    elif targets:
+        y = take_columns(X, [names.index(name) for name in targets])
+    if weights:
+        sample_weight = X[sample_weight]
+    return take_columns(X, [j for j, name in enumerate(names) if name not in taken]), y, sample_weight
+
+
+def _check_name(parameter: str, name: str, names: tuple[str, ...]) -> None:
+    if name not in names:
+        near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}?" if near else f"its columns are e.g. {', '.join(map(repr, names[:3]))}"
+        raise ValueError(f"{parameter} names the column {name!r}, which X does not have; {hint}")

@@ -1,0 +1,225 @@
+"""Columns that should not be features: identifiers, marks of training and test rows, and copies of the target."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dropstep.data.encoding import Encoding
+from dropstep.data.factor import Factor
+from dropstep.data.frame import Frame
+from dropstep.data.table import MAX_LISTED, Labelled, Table, listed
+from dropstep.data.target import Categorical, Continuous
+
+Floats = NDArray[np.float64]
+
+MAX_LEVELS = 1000  # of a factor that no parameter names
+N_FIRST = 16  # rows that decide which columns may hold identifiers
+MAX_FOLDS = 20  # distinct numbers in a column that marks folds
+SUSPICIOUS = 1e-3  # 1 - R² below which a column is compared with the target
+ROUNDING = 1e-12  # 1 - R² of a column that determines the target
+
+_ID = re.compile(r"(?:^|[_.\s])(?:id|ID|Id)$|[a-z](?:Id|ID)$")
+_SPLIT_NAME = re.compile(r"(?:is_?)?(?:train|test|valid|validation)|(?:cv_?|data_?)?(?:fold|split|partition)s?", re.I)
+_SPLIT_LEVELS = {"train", "training", "test", "testing", "val", "valid", "validation", "dev", "holdout"}
+
+
+def identifying_factors(table: Table | Frame, named: Collection[int]) -> dict[int, Factor]:
+    """Factors that no parameter names and that have too many levels: more than 1000, or than half the rows for text.
+
+    Parameters
+    ----------
+    table : Table or Frame
+        The table.
+    named : collection of int
+        Features that a parameter names.
+
+    Returns
+    -------
+    dict of int to Factor
+    """
+    if isinstance(table, Table):
+        return {}
+    limits = {True: MAX_LEVELS, False: min(MAX_LEVELS, table.n_rows / 2)}  # by whether the type is categorical
+    factors = {j: column for j, column in enumerate(table.columns) if isinstance(column, Factor) and j not in named}
+    return {j: factor for j, factor in factors.items() if len(factor.levels) > limits[factor.declared]}
+
+
+def identifiers_note(table: Labelled, factors: Mapping[int, Factor]) -> str:
+    """The note on factors that are ignored because they have too many levels."""
+    shown = [f"{table.label(j)} ({len(factor.levels)} levels)" for j, factor in factors.items()]
+    more = f" and {len(shown) - MAX_LISTED} more" if len(shown) > MAX_LISTED else ""
+    return f"ignored text columns with too many levels, probably identifiers: {', '.join(shown[:MAX_LISTED])}{more}"
+
+
+def table_notes(
+    table: Table, encoding: Encoding | None, names: tuple[str, ...] | None, excluded: Collection[int]
+) -> Iterator[str]:
+    """Notes on features that are probably identifiers, or that mark training and test rows, by name and content.
+
+    Parameters
+    ----------
+    table : Table
+        The design matrix.
+    encoding : Encoding or None
+        How it encodes the features; None if the columns are the features.
+    names : tuple of str or None
+        Names of the features; without names there are no notes.
+    excluded : collection of int
+        Features to ignore.
+
+    Yields
+    ------
+    str
+    """
+    if names is None:
+        return
+    ids, marks = [], _marking_factors(encoding)
+    whole, distinct = _first_rows(table.values)
+    if not (marks or whole.any()):
+        return
+    features = Table(np.empty((0, len(names))), names)
+    owners = range(len(names)) if encoding is None else encoding.owners
+    for j in np.flatnonzero(whole).tolist():
+        feature = owners[j]
+        if feature in excluded or (encoding is not None and encoding.levels[feature] is not None):
+            continue
+        if (distinct[j] or _ID.search(names[feature])) and _is_identifier(table.values[:, j], names[feature]):
+            ids.append(feature)
+        elif _SPLIT_NAME.fullmatch(names[feature]) and len(np.unique(table.values[:, j])) <= MAX_FOLDS:
+            marks.append(feature)
+    if ids:
+        noun, pronoun = ("identifier", "it") if len(ids) == 1 else ("identifiers", "them")
+        yield f"probable {noun}: {listed(features, ids)} (to ignore {pronoun}, use {_exclude(features, ids)})"
+    if marks:
+        mark = "seems to mark" if len(marks) == 1 else "seem to mark"
+        yield (
+            f"{listed(features, sorted(marks))} {mark} training and test rows; if so, use "
+            f"{_exclude(features, sorted(marks))}"
+        )
+
+
+def _first_rows(values: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Columns whose first rows are integers, and those in which they are distinct."""
+    first = values[:N_FIRST]
+    whole = np.ones(first.shape[1], dtype=bool) if first.dtype.kind in "biu" else (first == np.floor(first)).all(axis=0)
+    if not whole.any():
+        return whole, whole
+    ordered = np.sort(first, axis=0)
+    return whole, (ordered[1:] != ordered[:-1]).all(axis=0)
+
+
+def _is_identifier(values: NDArray[Any], name: str) -> bool:
+    """True for integers that number the rows in some order, or whose name says that they are identifiers."""
+    values = values.astype(np.float64)
+    if len(values) < 3 or not (values == np.floor(values)).all():
+        return False
+    if _ID.search(name):
+        return len(np.unique(values)) > 2
+    return bool(values.max() - values.min() == len(values) - 1 and len(np.unique(values)) == len(values))
+
+
+def _marking_factors(encoding: Encoding | None) -> list[int]:
+    """Factors whose levels are train, test and the like."""
+    factors = [] if encoding is None else [(j, levels) for j, levels in enumerate(encoding.levels) if levels]
+    return [j for j, levels in factors if {str(level).lower() for level in levels} <= _SPLIT_LEVELS]
+
+
+def _exclude(table: Table, features: Sequence[int]) -> str:
+    """The parameter that excludes features."""
+    names = [j if table.names is None else table.names[j] for j in features]
+    return f"exclude={names!r}" if len(names) <= MAX_LISTED else "exclude"
+
+
+# --- target leakage --------------------------------------------------------------------------------------------------
+
+
+def separates_classes(factor: Factor, target: Categorical, weights: Floats | None) -> bool:
+    """True if a factor separates some classes from the others perfectly, which makes every criterion infinite.
+
+    Levels and classes that occur together form a bipartite graph. A linear combination of the levels is constant
+    within every class, but not the same in all, if and only if the graph is not connected.
+    """
+    rows = slice(None) if weights is None else weights > 0
+    met = np.zeros((len(factor.levels), len(target.labels)), dtype=bool)
+    met[factor.codes[rows], target.codes[rows]] = True
+    reached = np.arange(len(target.labels)) == target.codes[rows][0]
+    while True:
+        grown = met[met[:, reached].any(axis=1)].any(axis=0)
+        if (grown == reached).all():
+            return not reached.all()
+        reached = grown
+
+
+def separating_note(table: Labelled, features: list[int]) -> str:
+    """The note on factors that separate classes perfectly."""
+    return (
+        f"{listed(table, features)}: levels that separate some classes from the others perfectly, which makes every "
+        "criterion infinite; not considered in the search: if it is a copy of the target, exclude it, and if not, it "
+        "suffices to separate them"
+    )
+
+
+def determining(
+    table: Table, encoding: Encoding | None, target: Continuous, weights: Floats | None, r2: Floats
+) -> list[int]:
+    """Features that determine a target: a linear function of it, or one value of the target per level.
+
+    Parameters
+    ----------
+    table : Table
+        The design matrix.
+    encoding : Encoding or None
+        How it encodes the features.
+    target : Continuous
+        The targets.
+    weights : ndarray of shape (n_samples,) or None
+        Row weights.
+    r2 : ndarray of shape (n_columns,)
+        The largest squared correlation of each column with a target, up to rounding; only columns where it is almost 1
+        are read.
+
+    Returns
+    -------
+    list of int
+    """
+    rows = slice(None) if weights is None else weights > 0
+    centred = target.values[rows] - target.values[rows].mean(axis=0)
+    suspects = np.flatnonzero(r2 > 1 - SUSPICIOUS).tolist()
+    if encoding is None:
+        return [j for j in suspects if _is_function(table.values[rows, j], centred)]
+    found = {encoding.owners[j] for j in suspects if _is_function(table.values[rows, j], centred)}
+    for feature, levels in enumerate(encoding.levels):
+        if levels is not None and len(levels) > 2:
+            block = encoding.columns(feature)
+            codes = table.values[rows, block.start : block.stop] @ np.arange(1, len(levels))
+            if _has_one_value_per_level(codes.astype(np.intp), centred):
+                found.add(feature)
+    return sorted(found)
+
+
+def _is_function(values: NDArray[Any], centred: Floats) -> bool:
+    """True if a column has correlation 1 with a target."""
+    x = values.astype(np.float64)
+    x = x - x.mean()
+    return any((x @ y) ** 2 >= (1 - ROUNDING) * (x @ x) * (y @ y) > 0 for y in centred.T)
+
+
+def _has_one_value_per_level(codes: NDArray[np.intp], centred: Floats) -> bool:
+    """True if a target is constant within every level."""
+    counts = np.maximum(np.bincount(codes), 1)
+    residuals = (y - (np.bincount(codes, y) / counts)[codes] for y in centred.T)
+    return any(r @ r <= ROUNDING * (y @ y) for r, y in zip(residuals, centred.T, strict=True))
+
+
+def determining_note(table: Table, features: list[int]) -> str:
+    """The note on features that determine the target."""
+    determine = "determines" if len(features) == 1 else "each determine"
+    return (
+        f"{listed(table, features)} {determine} the target exactly; if unavailable at prediction time (target "
+        f"leakage), use {_exclude(table, features)}"
+    )
