@@ -53,9 +53,9 @@ class PartialTest:
     statistic : float
         F for least squares (for several targets, and for classes, by Wilks' lambda), chi-squared for other models.
     df : tuple of float
-        Degrees of freedom of the numerator and the denominator of F, or the one of chi-squared. Those of the
-        denominator are not whole numbers where F is Rao's approximation: for more than two targets, or three classes,
-        and more than two linearly independent features. F is exact otherwise.
+        Degrees of freedom of the numerator and the denominator of F, or the one of chi-squared. F is exact, except
+        where more than two linearly independent features are tested together and there are more than two targets or
+        more than three classes: there it is Rao's approximation, whose denominator need not be a whole number.
     """
 
     statistic: float

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
+import weakref
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -369,6 +371,17 @@ def test_units_beyond_float64_are_infinite() -> None:
     X, y = table(8)
     fit = select(X * 1e-300, y * 1e100).coefficients
     assert np.isinf(fit.coef).any()
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_path_does_not_keep_the_rows(solver: str) -> None:
+    X, y = table(9)
+    rows, path = weakref.ref(X), select(X, y, solver=solver)
+    del X
+    assert rows() is None
+    again = pickle.loads(pickle.dumps(path))
+    np.testing.assert_array_equal(again.coefficients.coef, path.coefficients.coef)
+    assert again == path
 
 
 def test_removals_leave_the_coefficients_of_what_remains() -> None:

@@ -340,8 +340,7 @@ class Projection:
     def _remove_one(self, j: int) -> None:
         """The removed direction is row i of inv(R); a reflection makes it the last one."""
         i = self.independent.index(j)
-        v = self.inverse[i].copy()
-        v /= np.sqrt(v @ v)
+        v = self.inverse[i] / np.sqrt(self.inverse[i] @ self.inverse[i])
         v[-1] += 1.0 if v[-1] >= 0 else -1.0
         tau = 2 / (v @ v)
         for rows in (self.W, self.Z):
