@@ -7,18 +7,7 @@ import subprocess
 import sys
 from typing import Any
 
-OPTIONAL = [
-    "pandas",
-    "polars",
-    "pyarrow",
-    "matplotlib",
-    "rich",
-    "dask",
-    "pyspark",
-    "IPython",
-    "statsmodels",
-    "narwhals",
-]
+OPTIONAL = ["pandas", "polars", "pyarrow", "matplotlib", "rich", "dask", "pyspark", "IPython", "statsmodels"]
 
 LOADED = """
 import json, sys
