@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 OPTIONAL = [
-    *("pandas", "polars", "pyarrow", "narwhals", "matplotlib", "rich", "dask", "pyspark", "IPython", "statsmodels"),
+    *("pandas", "polars", "pyarrow", "matplotlib", "rich", "dask", "pyspark", "IPython", "statsmodels"),
     "shtab",
 ]
 

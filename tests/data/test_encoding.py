@@ -173,8 +173,8 @@ def by_hand(frame: pd.DataFrame, y: Any, first: bool, **params: Any) -> tuple[Se
     for parameter in ("include", "exclude"):
         if parameter in params:
             params[parameter] = [column for column in owner if owner[column] in params[parameter]]
-    order = {name: j for j, name in enumerate(frame.columns)}
-    X = X[sorted(owner, key=lambda column: order[owner[column]])]
+    order: dict[Any, int] = {name: j for j, name in enumerate(frame.columns)}
+    X = X[sorted(owner, key=lambda column: order[owner[str(column)]])]
     return select(X, y, groups=[owner[str(column)] for column in X.columns], **params), owner
 
 

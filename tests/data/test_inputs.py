@@ -604,6 +604,9 @@ def test_include_and_exclude_must_leave_a_problem() -> None:
         ([None, None, "a", "b", "b"], ["no label for 'age' (it is None)", "unique label"]),
         ([1.0, math.nan, math.nan, 1.0, 2.0], ["no label for 'bmi' (it is nan)"]),
         ({"age": "g", "bmi": "g"}, ["groups contains 'g'", "not a feature of X"]),
+        (["b", "zz"], ["prefixes of names", "no name starts with 'zz'", "one label per feature (5)"]),
+        (b"b", ["prefixes of names or a callable", "b'b'"]),
+        (lambda name: math.nan, ["no label for 'age' (it is nan)"]),
     ],
 )  # fmt: skip
 def test_groups_that_are_refused(groups: Any, said: list[str]) -> None:
@@ -622,13 +625,37 @@ def test_groups_that_are_refused(groups: Any, said: list[str]) -> None:
         [[3, 2], [0, 1]],
         np.array([[0, 1], [2, 3]]),
         {"body": ["age", "bmi"], "drug": np.array([2, 3]), "place": "east"},
+        lambda name: {"age": 1, "bmi": 1, "blood": 2, "dose": 2}.get(name),
+        lambda name: NAMES.index(name) // 2,
     ],
-    ids=["text", "numbers", "array", "Series", "names", "tuples and sets", "indices", "matrix", "dict"],
+    ids=[
+        "text",
+        "numbers",
+        "array",
+        "Series",
+        "names",
+        "tuples and sets",
+        "indices",
+        "matrix",
+        "dict",
+        "callable",
+        "all",
+    ],
 )
 def test_groups_that_are_read_alike(groups: Any) -> None:
     path = select(FRAME, Y, groups=[[0, 1], [2, 3], [4]])
     assert select(FRAME, Y, groups=groups) == path
     assert Selector(groups=groups).fit(FRAME, Y).path_ == path
+
+
+def test_groups_by_prefix_or_by_a_function() -> None:
+    table = FRAME.set_axis(["color_red", "color_blue", "size_s", "sizes", "color_bluest"], axis=1)
+    for groups in ("color_", ["color_"], ("color_",)):
+        assert select(table, Y, groups=groups) == select(table, Y, groups=[[0, 1, 4]])
+    assert select(table, Y, groups=("color_", "size")).groups == ((0, 1, 4), (2, 3))
+    assert select(table, Y, groups=("color_", "color_blue")).groups == ((0,), (1, 4), (2,), (3,))  # the longest counts
+    assert select(X, Y, groups=lambda j: j % 2 or None).groups == ((0,), (1, 3), (2,), (4,))
+    says(refused(X, Y, groups=("color_", "size_")), "groups contains the prefix 'color_'", "no names", "use indices")
 
 
 def test_a_group_is_included_or_excluded_as_a_whole() -> None:

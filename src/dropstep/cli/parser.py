@@ -57,7 +57,8 @@ columns (COL, COLS):
   repeating the option, as in --exclude id,date --exclude 7-9. Without a header,
   the columns are named c1, c2, ...
 
-  Text and true/false columns are categorical and are selected as a whole.
+  Text and true/false columns are categorical and are selected as a whole;
+  --missing level makes their missing values a level.
   Dates, and text with more than 1000 levels or with more than one level per two
   rows, are ignored with a note.
 """

@@ -78,29 +78,32 @@ def table_notes(
     """
     if names is None:
         return
-    ids, marks = [], _marking_factors(encoding)
-    whole, distinct = _first_rows(table.values)
-    if not (marks or whole.any()):
-        return
+    ids, marks = _suspects(table.values, encoding, names, excluded)
     features = Table(np.empty((0, len(names))), names)
-    owners = range(len(names)) if encoding is None else encoding.owners
-    for j in np.flatnonzero(whole).tolist():
-        feature = owners[j]
-        if feature in excluded or (encoding is not None and encoding.levels[feature] is not None):
-            continue
-        if (distinct[j] or _ID.search(names[feature])) and _is_identifier(table.values[:, j], names[feature]):
-            ids.append(feature)
-        elif _SPLIT_NAME.fullmatch(names[feature]) and len(np.unique(table.values[:, j])) <= MAX_FOLDS:
-            marks.append(feature)
     if ids:
         noun, pronoun = ("identifier", "it") if len(ids) == 1 else ("identifiers", "them")
         yield f"probable {noun}: {listed(features, ids)} (to ignore {pronoun}, use {_exclude(features, ids)})"
     if marks:
         mark = "seems to mark" if len(marks) == 1 else "seem to mark"
-        yield (
-            f"{listed(features, sorted(marks))} {mark} training and test rows; if so, use "
-            f"{_exclude(features, sorted(marks))}"
-        )
+        yield f"{listed(features, marks)} {mark} training and test rows; if so, use {_exclude(features, marks)}"
+
+
+def _suspects(
+    values: NDArray[Any], encoding: Encoding | None, names: tuple[str, ...], excluded: Collection[int]
+) -> tuple[list[int], list[int]]:
+    """Features that are probably identifiers, and those that seem to mark training and test rows."""
+    ids, marks = [], _marking_factors(encoding)
+    whole, distinct = _first_rows(values)
+    for j in np.flatnonzero(whole).tolist():
+        feature = j if encoding is None else encoding.owners[j]
+        if feature in excluded or (encoding is not None and encoding.levels[feature] is not None):
+            continue
+        name = names[feature]
+        if (distinct[j] or _ID.search(name)) and _is_identifier(values[:, j], name):
+            ids.append(feature)
+        elif _SPLIT_NAME.fullmatch(name) and len(np.unique(values[:, j])) <= MAX_FOLDS:
+            marks.append(feature)
+    return ids, sorted(marks)
 
 
 def _first_rows(values: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -116,7 +119,7 @@ def _first_rows(values: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.boo
 def _is_identifier(values: NDArray[Any], name: str) -> bool:
     """True for integers that number the rows in some order, or whose name says that they are identifiers."""
     values = values.astype(np.float64)
-    if len(values) < 3 or not (values == np.floor(values)).all():
+    if len(values) < 3 or not (np.isfinite(values) & (values == np.floor(values))).all():
         return False
     if _ID.search(name):
         return len(np.unique(values)) > 2
