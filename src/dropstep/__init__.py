@@ -1,6 +1,7 @@
 """Feature selection by forward, backward, stepwise and dropping search, exact and incremental."""
 
 from dropstep.data.moments import Moments
+from dropstep.models.glm.family import Cox, Gamma, Logistic, Poisson
 from dropstep.models.least_squares.criteria import (
     AIC,
     BIC,
@@ -33,10 +34,14 @@ __all__ = [
     "RSS",
     "AICc",
     "AdjustedR2",
+    "Cox",
     "Criterion",
+    "Gamma",
+    "Logistic",
     "MallowsCp",
     "Moments",
     "Pillai",
+    "Poisson",
     "Roy",
     "SelectionPath",
     "Selector",

@@ -11,13 +11,8 @@ import numpy as np
 
 from dropstep.data.groups import Choice, as_choice
 from dropstep.data.moments import Moments
-from dropstep.data.table import as_table, as_weights
-from dropstep.data.target import MODELS, as_target
-from dropstep.models.base import Units
-from dropstep.models.least_squares.criteria import as_criterion
-from dropstep.models.least_squares.model import LeastSquares
-from dropstep.models.least_squares.notes import notes
-from dropstep.models.least_squares.problem import Problem, from_moments, problem_of
+from dropstep.models.base import FamilyModel, Problem, Rows, Units
+from dropstep.models.families import as_family
 from dropstep.parameters import NAMES, Parameters, non_default, with_parameters
 from dropstep.result import SelectionPath, Step, StopReason
 from dropstep.search.rules import as_rules, numbers_like_levels
@@ -35,6 +30,8 @@ def select(
     y: Any = None,
     *,
     sample_weight: Any = None,
+    offset: Any = None,
+    strata: Any = None,
     callback: Callback | None = None,
     equivalents: bool = False,
     **parameters: Any,
@@ -46,11 +43,16 @@ def select(
     X : array-like or frame of shape (n_samples, n_features), or Moments
         Moments carry their y.
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        Numbers (one column per target), or class labels.
+        Numbers (one column per target), or class labels. For model "cox" a structured array (event, time) or two
+        columns (time, event).
     strategy, model, criterion, enter, leave, drop, max_features, include, exclude, groups, solver
         The parameters of `Selector`.
     sample_weight : array-like of shape (n_samples,), default=None
         Frequency weights: a weight of 2 is equivalent to repeating the row.
+    offset : array-like of shape (n_samples,), default=None
+        Added to the linear predictor, e.g. the log of an exposure (models "logistic", "poisson", "gamma", "cox").
+    strata : array-like of shape (n_samples,), default=None
+        Labels of the strata, each with a baseline hazard of its own (model "cox").
     callback : callable, default=None
         Called with every step of the path; the search stops when it returns True.
     equivalents : bool, default=False
@@ -72,11 +74,12 @@ def select(
         raise TypeError(f"select has no parameter {unknown[0]!r}; its parameters are {', '.join(NAMES)}")
     given = Parameters(**parameters)
     _check_text("solver", given.solver, SOLVERS)
-    _check_text("model", given.model, MODELS)
+    family = as_family(given.model)
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be a function of a step; got {callback!r}")
-    problem, names = _problem(X, y, sample_weight, given)
-    choice = as_choice(problem.n_features, names, given.include, given.exclude, given.groups)
+    limit = given.max_features if given.groups is None else None
+    problem = family.problem(X, y, Rows(sample_weight, offset, strata), given.solver, limit)
+    choice = as_choice(problem.n_features, problem.names, given.include, given.exclude, given.groups)
     name, strategy = as_strategy(given.strategy)
     model, search, cautions = _search(problem, choice, given, name)
     for caution in cautions:
@@ -85,27 +88,27 @@ def select(
     steps = tuple(_until(_steps(search, strategy), search, callback))
     score, ranking = search.score, search.ranking()
     losses, replacements = search.equivalents() if equivalents else (None, None)
-    problem, excluded = model.problem, choice.features(choice.exclude)
+    excluded = choice.features(choice.exclude)
     return SelectionPath(
         selected=search.units.features(search.selected),
         steps=steps,
         score=score,
-        stop=(search.stop or StopReason.LEAVE) if problem.equations.diagonal.any() else StopReason.CONSTANT,
+        stop=(search.stop or StopReason.LEAVE) if problem.varying.any() else StopReason.CONSTANT,
         n_evaluations=search.n_evaluations,
         start=start,
         ranking=ranking,
         n_features=problem.n_features,
-        feature_names=names,
+        feature_names=problem.names,
         strategy=name,
-        model=problem.kind,
-        criterion=model.criterion.name,
-        solver=problem.solver,
+        model=model.kind,
+        criterion=model.criterion_info.name,
+        solver=model.solver,
         greater_is_better=model.greater_is_better,
         n_candidates=n_candidates,
         excluded=tuple(sorted(excluded)),
         groups=choice.members,
         rules=search.rules.in_effect(),
-        notes=(*cautions, *notes(model, names, set(excluded))),
+        notes=(*cautions, *problem.notes(model, set(excluded))),
         losses=losses,
         equivalents=replacements,
         n_fits=search.n_fits,
@@ -115,37 +118,20 @@ def select(
     )
 
 
-def _problem(X: Any, y: Any, sample_weight: Any, given: Parameters) -> tuple[Problem, tuple[str, ...] | None]:
-    """The problem, and the names of its features."""
-    if isinstance(X, Moments):
-        if y is not None or sample_weight is not None:
-            raise ValueError("Moments carry their y and their weights; omit y and sample_weight")
-        problem = from_moments(X)
-        if given.model not in ("auto", problem.kind):
-            raise ValueError(f"these Moments are those of model {problem.kind!r}, not {given.model!r}")
-        return problem, X.feature_names
-    table = as_table(X)
-    weights = as_weights(sample_weight, len(table.values))
-    target = as_target(y, len(table.values), given.model, weights)
-    limit = given.max_features if given.groups is None else None
-    return problem_of(table, target, weights, given.solver, limit), table.names
-
-
 def _search(
     problem: Problem, choice: Choice, given: Parameters, strategy: str
-) -> tuple[LeastSquares, Search, tuple[str, ...]]:
+) -> tuple[FamilyModel, Search, tuple[str, ...]]:
     """The model, the search over it, and warnings about the parameters."""
     units = Units(problem.n_features, choice.members)
-    varying = problem.equations.diagonal > 0
+    varying = problem.varying.copy()
     varying[choice.features(choice.exclude)] = False
     candidates, n_candidates = np.flatnonzero(varying), choice.count(varying)
     max_features = _checked_max(given.max_features, len(choice.include))
-    criterion = as_criterion(given.criterion, problem.kind).resolve(problem, candidates, n_candidates)
+    model = problem.model(given.criterion, units, candidates, n_candidates)
     varying[choice.features(choice.include)] = False
-    n_choices, info = choice.count(varying), criterion.info
+    n_choices, info = choice.count(varying), model.criterion_info
     rules = as_rules(info, n_choices, given.enter, given.leave, given.drop, max_features, strategy)
-    model = LeastSquares(problem, criterion, units)
-    _check_rows(strategy, model, choice)
+    _check_rows(strategy, model, units, choice)
     search = Search(model, rules, units, choice.include, choice.exclude)
     return model, search, tuple(numbers_like_levels(info, vars(given)))
 
@@ -155,19 +141,18 @@ def _check_text(name: str, value: Any, known: Sequence[str]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}; got {value!r}")
 
 
-def _check_rows(strategy: str, model: LeastSquares, choice: Choice) -> None:
+def _check_rows(strategy: str, model: FamilyModel, units: Units, choice: Choice) -> None:
     """Refuse to start from more features than the rows can estimate."""
-    problem = model.problem
-    if (rank := model.rank(choice.include)) > problem.max_rank:
+    if (rank := model.rank(choice.include)) > model.max_rank:
         raise ValueError(
-            f"include forces in {rank} features, but {problem.n:g} rows can estimate {problem.max_rank:.0f} at most"
+            f"include forces in {rank} features, but {model.n:g} rows can estimate {model.max_rank:.0f} at most"
         )
     out = set(choice.exclude)
-    rank = model.rank([u for u in range(model.units.n) if u not in out]) if strategy == "backward" else 0
-    if rank > problem.max_rank:
+    rank = model.rank([u for u in range(units.n) if u not in out]) if strategy == "backward" else 0
+    if rank > model.max_rank:
         raise ValueError(
-            f"backward starts from all {rank} features, which {problem.n:g} rows cannot estimate "
-            f"({problem.max_rank:.0f} at most); use strategy='dropping', or exclude features"
+            f"backward starts from all {rank} features, which {model.n:g} rows cannot estimate "
+            f"({model.max_rank:.0f} at most); use strategy='dropping', or exclude features"
         )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,8 +136,11 @@ class Model(Protocol):
         """Losses of removing each selected unit."""
         ...
 
-    def confirm(self, units: Indices) -> Scan:
-        """Exact gains (or losses) of the first of some units in descending order of promise; by ascending unit."""
+    def confirm(self, units: Indices, without: int | None = None) -> Scan:
+        """Exact gains (or losses) of the first of some units in descending order of promise; by ascending unit.
+
+        Gains are those after removing the selected unit `without` if it is given.
+        """
         ...
 
     def add(self, units: Sequence[int]) -> None:
@@ -154,6 +157,82 @@ class Model(Protocol):
 
     def saturated(self) -> StopReason | None:
         """Why no unit can be added to the present selection; None if one could be."""
+        ...
+
+
+class FamilyModel(Model, Protocol):
+    """A model as its family makes it: what a result records of it."""
+
+    @property
+    def kind(self) -> str:
+        """Name of the model."""
+        ...
+
+    @property
+    def solver(self) -> str:
+        """Whether the Gram matrix is precomputed or its rows are computed on demand."""
+        ...
+
+    @property
+    def criterion_info(self) -> CriterionInfo: ...
+
+    @property
+    def n(self) -> float:
+        """Number of rows (sum of weights), or of events."""
+        ...
+
+    @property
+    def max_rank(self) -> float:
+        """How many independent columns the rows can estimate."""
+        ...
+
+    def rank(self, units: Sequence[int]) -> int:
+        """Number of columns of some units that do not depend on others of the same unit; constant ones excluded."""
+        ...
+
+
+class Problem(Protocol):
+    """Data as one family reads them; a model of them is made when the units are known."""
+
+    @property
+    def n_features(self) -> int: ...
+
+    @property
+    def names(self) -> tuple[str, ...] | None: ...
+
+    @property
+    def varying(self) -> Bools:
+        """Which columns are not constant."""
+        ...
+
+    def model(self, criterion: Any, units: Units, candidates: Indices, n_candidates: int) -> FamilyModel:
+        """A model of candidate columns that form a number of units."""
+        ...
+
+    def notes(self, model: Any, excluded: set[int]) -> Iterator[str]:
+        """What the reader of a path should know about the data and the final fit."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What is given per row in addition to X and y; None if it is not.
+
+    Attributes
+    ----------
+    weights, offset, strata : array-like of shape (n_samples,) or None
+    """
+
+    weights: Any = None
+    offset: Any = None
+    strata: Any = None
+
+
+class Family(Protocol):
+    """A model family, with its parameters."""
+
+    def problem(self, X: Any, y: Any, rows: Rows, solver: str, max_features: int | None) -> Problem:
+        """Validate data and make them a problem; at most `max_features` columns will be selected, if that is known."""
         ...
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.models.base import Bools, Floats, Indices, Scan, Units
+from dropstep.models.base import Bools, CriterionInfo, Floats, Indices, Scan, Units
 from dropstep.models.least_squares.criteria import Criterion, Size
 from dropstep.models.least_squares.explained import Explained
 from dropstep.models.least_squares.moves import moves_of
@@ -52,6 +52,26 @@ class LeastSquares:
     def greater_is_better(self) -> bool:
         return self.criterion.better > 0
 
+    @property
+    def kind(self) -> str:
+        return self.problem.kind
+
+    @property
+    def solver(self) -> str:
+        return self.problem.solver
+
+    @property
+    def criterion_info(self) -> CriterionInfo:
+        return self.criterion.info
+
+    @property
+    def n(self) -> float:
+        return self.problem.n
+
+    @property
+    def max_rank(self) -> float:
+        return self.problem.max_rank
+
     # --- scans -------------------------------------------------------------------------------------------------------
 
     def additions(self, units: Indices, without: int | None = None) -> Scan:
@@ -91,9 +111,10 @@ class LeastSquares:
         tests = PartialTests(self.explained, update, self._size.rank - update.rank, update.feasible, adding=False)
         return Scan(units, losses, np.ones(len(units), dtype=bool), n_evaluations=len(units), tests=tests)
 
-    def confirm(self, units: Indices) -> Scan:
+    def confirm(self, units: Indices, without: int | None = None) -> Scan:
         """Gains or losses of units; all scans are exact."""
-        return self.removals(units) if set(units.tolist()) <= set(self._selected) else self.additions(units)
+        removing = without is None and set(units.tolist()) <= set(self._selected)
+        return self.removals(units) if removing else self.additions(units, without)
 
     def saturated(self) -> StopReason | None:
         """Why no unit can be added: the fit is exact, or no residual degrees of freedom remain."""

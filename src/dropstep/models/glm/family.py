@@ -1,0 +1,235 @@
+"""The families by name: Logistic, Poisson, Gamma and Cox, with their parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dropstep.data.moments import Moments
+from dropstep.data.response import as_numbers, as_offset, as_strata, as_survival
+from dropstep.data.table import Table, as_table, as_weights
+from dropstep.data.target import Categorical, as_target
+from dropstep.models.base import Bools, Rows, Units
+from dropstep.models.glm.cox import CoxRegression, Ties
+from dropstep.models.glm.criteria import as_criterion
+from dropstep.models.glm.design import Design, design_of
+from dropstep.models.glm.exponential import Bernoulli, GammaTimes, PoissonCounts
+from dropstep.models.glm.likelihood import Likelihood
+from dropstep.models.glm.model import GeneralizedLinear
+from dropstep.models.glm.multinomial import Multinomial
+from dropstep.models.glm.notes import notes
+
+Floats = NDArray[np.float64]
+
+MIN_ROWS = 3
+WHOLE = 1e-9  # difference from an integer that counts as rounding
+
+
+@dataclass(frozen=True)
+class LikelihoodFamily:
+    """A model whose candidates are ranked by score tests and confirmed by refits.
+
+    Parameters
+    ----------
+    shortlist : int or None, default=8
+        Number of candidates that are refitted per scan, the most promising ones by the score test (Wald test for
+        removals); None refits all.
+    """
+
+    kind: ClassVar[str]
+
+    shortlist: int | None = 8
+
+    def __post_init__(self) -> None:
+        n = self.shortlist
+        if n is not None and (not isinstance(n, Integral) or isinstance(n, bool) or n < 1):
+            raise ValueError(f"shortlist must be None or a whole number from 1; got {n!r}")
+
+    def problem(self, X: Any, y: Any, rows: Rows, solver: str, max_features: int | None) -> LikelihoodProblem:
+        """Validate data and make them a problem."""
+        if isinstance(X, Moments):
+            raise ValueError(f"Moments do not suffice for model {self.kind!r}, whose weights change; pass X and y")
+        if solver == "gram":
+            raise ValueError(
+                f"solver='gram' does not apply to model {self.kind!r}, whose Gram matrix changes with every fit; "
+                "use solver='auto'"
+            )
+        if rows.strata is not None and self.kind != "cox":
+            raise ValueError(f"strata does not apply to model {self.kind!r}; use model='cox', or omit strata")
+        table = as_table(X)
+        weights = as_weights(rows.weights, len(table.values))
+        likelihood, order, stratum = self._likelihood(y, rows, weights, len(table.values))
+        if len(order) < MIN_ROWS:
+            raise ValueError(f"X has {len(order)} samples of positive weight; at least {MIN_ROWS} are required")
+        values = table.values if _is_identity(order, len(table.values)) else np.asfortranarray(table.values[order])
+        w = np.ones(len(order)) if weights is None else weights[order]
+        design = design_of(Table(values, table.names), w, stratum)
+        return LikelihoodProblem(likelihood, design, table.names, self.shortlist)
+
+    def _likelihood(
+        self, y: Any, rows: Rows, weights: Floats | None, n: int
+    ) -> tuple[Likelihood, NDArray[np.intp], NDArray[np.intp] | None]:
+        """The likelihood, the rows that it uses in their order, and their strata."""
+        raise NotImplementedError
+
+
+def _present(weights: Floats | None, n: int) -> tuple[NDArray[np.intp], Floats]:
+    """Rows of positive weight, and their weights."""
+    if weights is None:
+        return np.arange(n), np.ones(n)
+    rows = np.flatnonzero(weights > 0)
+    return rows, weights[rows]
+
+
+def _is_identity(order: NDArray[np.intp], n: int) -> bool:
+    return len(order) == n and bool((order == np.arange(n)).all())
+
+
+@dataclass(frozen=True)
+class Logistic(LikelihoodFamily):
+    """Logistic regression, multinomial for more than two classes.
+
+    Parameters
+    ----------
+    shortlist : int or None, default=8
+        Number of candidates that are refitted per scan; None refits all.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from dropstep import Logistic, select
+    >>> path = select(*load_breast_cancer(return_X_y=True), model=Logistic(shortlist=16), max_features=3)
+    >>> path.selected
+    (27, 20, 21)
+    """
+
+    kind = "logistic"
+
+    def _likelihood(
+        self, y: Any, rows: Rows, weights: Floats | None, n: int
+    ) -> tuple[Likelihood, NDArray[np.intp], None]:
+        target = as_target(y, n, "discriminant", weights)
+        assert isinstance(target, Categorical)
+        order, w = _present(weights, n)
+        codes, offset = target.codes[order], as_offset(rows.offset, n)[order]
+        if len(target.labels) == 2:
+            return Bernoulli(codes.astype(np.float64), w, offset), order, None
+        if rows.offset is not None:
+            raise ValueError(
+                f"offset is defined for two classes, but y has {len(target.labels)}; omit offset, or join classes"
+            )
+        return Multinomial(codes, len(target.labels), w, offset), order, None
+
+
+@dataclass(frozen=True)
+class Poisson(LikelihoodFamily):
+    """Poisson regression of counts, with log link.
+
+    Parameters
+    ----------
+    shortlist : int or None, default=8
+        Number of candidates that are refitted per scan; None refits all.
+    """
+
+    kind = "poisson"
+
+    def _likelihood(
+        self, y: Any, rows: Rows, weights: Floats | None, n: int
+    ) -> tuple[Likelihood, NDArray[np.intp], None]:
+        values, (order, w) = as_numbers(y, n, self.kind, weights), _present(weights, n)
+        return PoissonCounts(values[order], w, as_offset(rows.offset, n)[order]), order, None
+
+
+@dataclass(frozen=True)
+class Gamma(LikelihoodFamily):
+    """Gamma regression of positive numbers, with log link.
+
+    Parameters
+    ----------
+    shortlist : int or None, default=8
+        Number of candidates that are refitted per scan; None refits all.
+    """
+
+    kind = "gamma"
+
+    def _likelihood(
+        self, y: Any, rows: Rows, weights: Floats | None, n: int
+    ) -> tuple[Likelihood, NDArray[np.intp], None]:
+        values, (order, w) = as_numbers(y, n, self.kind, weights), _present(weights, n)
+        return GammaTimes(values[order], w, as_offset(rows.offset, n)[order]), order, None
+
+
+@dataclass(frozen=True)
+class Cox(LikelihoodFamily):
+    """Cox regression of survival times: proportional hazards.
+
+    Parameters
+    ----------
+    shortlist : int or None, default=8
+        Number of candidates that are refitted per scan; None refits all.
+    ties : {"efron", "breslow"}, default="efron"
+        Treatment of events at the same time.
+    """
+
+    kind = "cox"
+
+    ties: Ties = "efron"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.ties not in ("efron", "breslow"):
+            raise ValueError(f"ties must be 'efron' or 'breslow'; got {self.ties!r}")
+
+    def _likelihood(
+        self, y: Any, rows: Rows, weights: Floats | None, n: int
+    ) -> tuple[Likelihood, NDArray[np.intp], NDArray[np.intp]]:
+        target, stratum = as_survival(y, n), as_strata(rows.strata, n)
+        present, w = _present(weights, n)
+        time, event, stratum = target.time[present], target.event[present], stratum[present]
+        if self.ties == "efron" and np.abs(w[event] - np.rint(w[event])).max(initial=0.0) > WHOLE:
+            raise ValueError(
+                "sample_weight counts rows, and Efron's ties need whole numbers at the events; "
+                "use Cox(ties='breslow') for other weights"
+            )
+        order = np.lexsort((-time, stratum))
+        first = np.full(stratum.max() + 1, np.inf)
+        np.minimum.at(first, stratum[event], time[event])
+        order = order[time[order] >= first[stratum[order]]]  # rows censored before the first event are never at risk
+        if not event.any():
+            raise ValueError("y has no events: every time is censored; at least one event is required")
+        codes = np.unique(stratum[order], return_inverse=True)[1].astype(np.intp)
+        offset = as_offset(rows.offset, n)[present][order]
+        likelihood = CoxRegression(time[order], event[order], codes, w[order], offset, self.ties)
+        return likelihood, present[order], codes
+
+
+@dataclass(frozen=True, eq=False)
+class LikelihoodProblem:
+    """A likelihood and a design matrix."""
+
+    likelihood: Likelihood
+    design: Design
+    names: tuple[str, ...] | None
+    shortlist: int | None
+
+    @property
+    def n_features(self) -> int:
+        return self.design.n_columns
+
+    @property
+    def varying(self) -> Bools:
+        return self.design.varying
+
+    def model(self, criterion: Any, units: Units, candidates: NDArray[np.intp], n_candidates: int) -> GeneralizedLinear:
+        """A model of candidate columns that form a number of units."""
+        resolved = as_criterion(criterion, self.likelihood, n_candidates)
+        return GeneralizedLinear(self.likelihood, self.design, resolved, units, self.shortlist)
+
+    def notes(self, model: GeneralizedLinear, excluded: set[int]) -> Iterator[str]:
+        """Notes on separation, convergence, overdispersion and too few rows."""
+        return notes(model, self.names)
