@@ -16,6 +16,7 @@ from dropstep.data.groups import as_choice
 from dropstep.data.table import Table
 from dropstep.data.target import as_target
 from dropstep.models.least_squares.criteria import CRITERIA
+from dropstep.models.least_squares.family import LeastSquaresProblem
 from dropstep.models.least_squares.problem import problem_of
 from dropstep.parameters import Parameters
 from dropstep.projection.projection import Projection
@@ -38,7 +39,7 @@ def search_of(table: RandomTable, solver: str, criterion: str, groups: Any = Non
     target = as_target(table.y, len(table.X), table.model, table.weights)
     problem = problem_of(Table(table.X), target, table.weights, solver)
     choice = as_choice(problem.n_features, None, None, None, groups)
-    return _search(problem, choice, Parameters(criterion=criterion, **words), "forward")[1]
+    return _search(LeastSquaresProblem(problem, None), choice, Parameters(criterion=criterion, **words), "forward")[1]
 
 
 def fitting(table: RandomTable, criterion: str) -> bool:

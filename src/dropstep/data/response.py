@@ -55,8 +55,8 @@ def as_numbers(y: Any, n_rows: int, model: str, weights: Floats | None) -> Float
         raise ValueError(f"y must contain counts, which are not negative; its minimum is {least:g}; use model='linear'")
     if model == "gamma" and least <= 0:
         raise ValueError(
-            f"y must be positive for model='gamma'; its minimum is {least:g}; remove these rows, or use model='poisson' "
-            "for counts and model='linear' otherwise"
+            f"y must be positive for model='gamma'; its minimum is {least:g}; remove these rows, or use "
+            "model='poisson' for counts and model='linear' otherwise"
         )
     return values
 

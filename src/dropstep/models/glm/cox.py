@@ -1,8 +1,8 @@
 """Cox's partial likelihood, with Efron's or Breslow's treatment of ties, and strata.
 
 Rows are sorted by stratum and descending time, so that a risk set is a range of rows and its sums are cumulative sums.
-At a time g with D tied events, Efron's denominators are S0 - f S0d for f = 0, 1/D, ..., (D - 1)/D, where S0 is the sum of
-exp(eta) over the risk set and S0d the sum over the tied events; Breslow's are S0, D times.
+At a time with D tied events, Efron's denominators are S0 - f S0d for f = 0, 1/D, ..., (D - 1)/D, where S0 is the sum
+of exp(eta) over the risk set and S0d the sum over the tied events; Breslow's are S0, D times.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class RiskSets:
         deaths = np.bincount(self.event_group, weights[self.event])
         if ties == "breslow":
             self.denominator_group = np.arange(len(deaths))
-            self.fraction, self.count = np.zeros(len(deaths)), deaths
+            self.fraction, self.count = np.zeros(len(deaths)), deaths.astype(np.float64)
         else:
             whole = np.rint(deaths).astype(np.intp)
             self.denominator_group = np.repeat(np.arange(len(deaths)), whole)
@@ -114,7 +114,8 @@ class CoxLocal:
 
     def _sums(self, values: Floats) -> Floats:
         """Sums over the denominators of each group."""
-        return np.bincount(self._sets.denominator_group, self._sets.count * values, minlength=len(self._sets.end))
+        sets = self._sets
+        return np.bincount(sets.denominator_group, sets.count * values, minlength=len(sets.end)).astype(np.float64)
 
     @cached_property
     def _hazard(self) -> Floats:

@@ -94,9 +94,9 @@ class EBIC(BIC):
     """BIC + 2 gamma log(number of selections of this size) (Chen and Chen 2012), safe in small samples.
 
     The i-th of m units is charged log(n) per parameter and 2 gamma log((m - i + 1) / i), at least 0, so that every unit
-    is charged at every size. In small samples a likelihood ratio is not distributed as chi-square, and is as large as it
-    can be when a noise feature separates the classes. The corrected criterion therefore counts a gain only where the
-    share of the residual that the unit explains is significant at level 0.05 i / (m - i + 1) by the exact test of
+    is charged at every size. In small samples a likelihood ratio is not distributed as chi-square, and it is as large
+    as it can be when a noise feature separates the classes. The corrected criterion therefore counts a gain only where
+    the share of the residual that the unit explains is significant at level 0.05 i / (m - i + 1) by the exact test of
     normal features (`entry_test`).
 
     Parameters

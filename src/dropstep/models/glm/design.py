@@ -44,7 +44,7 @@ class Design:
 
     @property
     def n_columns(self) -> int:
-        return self.X.shape[1]
+        return int(self.X.shape[1])
 
     @property
     def varying(self) -> NDArray[np.bool_]:
@@ -106,7 +106,7 @@ def design_of(table: Table, weights: Floats, stratum: Indices | None = None) -> 
 
 
 def _sums(block: Floats, stratum: Indices | None) -> Floats:
-    """Sums over the rows of a block; over those of each stratum, if rows are sorted by stratum and the block has all."""
+    """Sums over the rows of a block; by stratum, if there are strata, by which rows are sorted (a block has all)."""
     if stratum is None:
         return np.asarray(block.sum(axis=0))
     return np.asarray(np.add.reduceat(block, np.searchsorted(stratum, np.arange(stratum[-1] + 1)), axis=0))

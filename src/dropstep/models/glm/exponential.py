@@ -89,7 +89,7 @@ class PoissonCounts(Exponential):
     name = "poisson"
 
     def start(self) -> Floats:
-        return np.log(np.full((1, 1), (self.w @ self.y) / (self.w @ np.exp(self.offset[:, 0]))))
+        return np.full((1, 1), np.log(float(self.w @ self.y) / float(self.w @ np.exp(self.offset[:, 0]))))
 
     def at(self, eta: Floats) -> Pointwise:
         y = self.y
@@ -116,7 +116,7 @@ class GammaTimes(Exponential):
     has_dispersion = True
 
     def start(self) -> Floats:
-        return np.log(np.full((1, 1), (self.w @ (self.y * np.exp(-self.offset[:, 0]))) / self.n))
+        return np.full((1, 1), np.log(float(self.w @ (self.y * np.exp(-self.offset[:, 0]))) / self.n))
 
     def at(self, eta: Floats) -> Pointwise:
         with np.errstate(over="ignore", invalid="ignore"):

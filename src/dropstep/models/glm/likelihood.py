@@ -1,8 +1,8 @@
 """Likelihoods: what a fit and a score test read of a family at a linear predictor.
 
-A likelihood is a function of the linear predictor eta of shape (n_rows, n_outputs): one output, or one per class but the
-first. All quantities derive from the deviance: -deviance / 2 is the log likelihood in units of the dispersion, up to a
-constant.
+A likelihood is a function of the linear predictor eta of shape (n_rows, n_outputs): one output, or one per class but
+the first. All quantities derive from the deviance: -deviance / 2 is the log likelihood in units of the dispersion, up
+to a constant.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Local(Protocol):
     def explained(self, Z: Floats, added: Floats, score: float) -> float:
         """Share of the residual that columns explain beyond Z, given their score statistic.
 
-        It lies between 0 and min(number of added columns, n_outputs), as Pillai's trace does, and under the null
-        hypothesis it is distributed as that for normal features, whatever the rows' distribution, if Z is the intercept.
+        It lies between 0 and min(number of added columns, n_outputs), as Pillai's trace does. For normal noise features
+        and no others in Z it is distributed as that, whatever the distribution of the response.
         """
         ...
 

@@ -39,7 +39,7 @@ class Multinomial:
 
     def start(self) -> Floats:
         shares = self.w @ self._member
-        return np.log(shares[None, 1:] / shares[0])
+        return np.asarray(np.log(shares[None, 1:] / shares[0]))
 
     def at(self, eta: Floats) -> Pointwise:
         logits = np.concatenate([np.zeros((len(eta), 1)), eta], axis=1)

@@ -21,8 +21,8 @@ def notes(model: GeneralizedLinear, names: tuple[str, ...] | None) -> Iterator[s
     if model.fit.separated:
         selected = listed(table, list(model.fit.columns))
         yield (
-            f"{selected}: separate the outcomes, so that the likelihood has no maximum (some coefficients are infinite); "
-            "the deviance is its infimum, and coefficients and standard errors are meaningless"
+            f"{selected}: separate the outcomes, so that the likelihood has no maximum and some coefficients are "
+            "infinite; the deviance is its infimum, and coefficients and standard errors are meaningless"
         )
     if not model.fit.converged:
         yield "the fit of the selected features did not converge; its deviance and coefficients are not reliable"
@@ -58,6 +58,6 @@ def _too_few_rows(model: GeneralizedLinear) -> Iterator[str]:
     if charge >= model.null_deviance:
         kind = "events" if model.kind == "cox" else "rows"
         yield (
-            f"{model.n:g} {kind} are so few that no candidate could enter: the deviance is {model.null_deviance:.3g}, and "
-            f"{model.criterion.name} charges {charge:.3g} for the first feature; use more rows, or fewer candidates"
+            f"{model.n:g} {kind} are so few that no candidate could enter: the deviance is {model.null_deviance:.3g}, "
+            f"and {model.criterion.name} charges {charge:.3g} for the first feature; use more rows, or fewer candidates"
         )
