@@ -63,9 +63,7 @@ def test_there_are_two_datasets_for_each_model() -> None:
 @pytest.mark.parametrize("direction", list(STRATEGIES))
 def test_paths_are_those_of_r(case: Case, direction: str, criterion: str) -> None:
     golden = case.golden["paths"][direction][criterion]
-    path = select(
-        case.X, case.y, model=case.family(), strategy=STRATEGIES[direction], criterion=criterion, **case.rows
-    )
+    path = select(case.X, case.y, model=case.family(), strategy=STRATEGIES[direction], criterion=criterion, **case.rows)
     steps = [step for step in path.steps if step.phase != "start"]
     assert [(SIGN[s.action], *s.features) for s in steps] == list(zip(golden["signs"], golden["features"], strict=True))
     assert sorted(path.selected) == golden["final"]
@@ -93,7 +91,5 @@ def test_fits_are_those_of_r(case: Case, which: str) -> None:
 @pytest.mark.parametrize("direction", list(STRATEGIES))
 def test_the_default_shortlist_ends_on_the_same_sets(case: Case, direction: str) -> None:
     golden = case.golden["paths"][direction]["aic"]
-    path = select(
-        case.X, case.y, model=case.family(8), strategy=STRATEGIES[direction], criterion="aic", **case.rows
-    )
+    path = select(case.X, case.y, model=case.family(8), strategy=STRATEGIES[direction], criterion="aic", **case.rows)
     assert sorted(path.selected) == golden["final"]

@@ -100,17 +100,22 @@ class CoxLocal:
         self._risk = weights * np.exp(eta - shift)
 
     @cached_property
+    def _total(self) -> Floats:
+        """Sum of exp(eta) over the risk set of each group."""
+        return np.maximum(self._sets.at_risk(self._risk), np.finfo(np.float64).tiny)
+
+    @cached_property
     def _denominators(self) -> Floats:
+        """Denominators relative to the sum over the risk set."""
         sets = self._sets
-        total, tied = sets.at_risk(self._risk), sets.events(self._risk)
-        return np.asarray(total[sets.denominator_group] - sets.fraction * tied[sets.denominator_group])
+        tied = (sets.events(self._risk) / self._total)[sets.denominator_group]
+        return np.asarray(1 - sets.fraction * tied)
 
     @cached_property
     def deviance(self) -> float:
         sets, w, at = self._sets, self._w, self._sets.event
-        with np.errstate(divide="ignore", invalid="ignore"):
-            logs = float(sets.count @ np.log(self._denominators))
-        return 2 * (logs - float(w[at] @ (self._eta - self._shift)[at]))
+        logs = np.log(self._denominators) + np.log(self._total)[sets.denominator_group]
+        return 2 * float(sets.count @ logs - w[at] @ (self._eta - self._shift)[at])
 
     def _sums(self, values: Floats) -> Floats:
         """Sums over the denominators of each group."""
@@ -121,8 +126,9 @@ class CoxLocal:
     def _hazard(self) -> Floats:
         """exp(eta) times the cumulative hazard of each row: the expected number of events."""
         sets = self._sets
-        cumulative = sets.spread(self._sums(1 / self._denominators))
-        cumulative[sets.event] -= self._sums(sets.fraction / self._denominators)[sets.event_group]
+        cumulative = sets.spread(self._sums(1 / self._denominators) / self._total)
+        tied = self._sums(sets.fraction / self._denominators) / self._total
+        cumulative[sets.event] -= tied[sets.event_group]
         return np.asarray(self._risk * cumulative)
 
     @cached_property
@@ -138,29 +144,31 @@ class CoxLocal:
         f, square = self._sets.fraction, self._denominators**2
         return self._sums(1 / square), self._sums(f / square), self._sums(f * f / square)
 
+    def _means(self, Z: Floats) -> tuple[Floats, Floats]:
+        """Sums of exp(eta) z over the risk set and over the tied events, relative to that of exp(eta)."""
+        risk, total = self._risk[:, None] * Z, self._total[:, None]
+        return self._sets.at_risk(risk) / total, self._sets.events(risk) / total
+
     def weighted(self, Z: Floats) -> Floats:
-        """W Z. The risk-set mean of z is (S1 - f S1d) / (S0 - f S0d)."""
+        """W Z. With S1 and S1d the sums of exp(eta) z, the mean of z is (S1 - f S1d) / (S0 - f S0d)."""
         sets, (a, b, c) = self._sets, (m[:, None] for m in self._moments)
-        risk = self._risk[:, None] * Z
-        total, tied = sets.at_risk(risk), sets.events(risk)
-        means = sets.spread(a * total - b * tied)
-        means[sets.event] -= (b * total - c * tied)[sets.event_group]
+        mean, tied = self._means(Z)
+        means = sets.spread((a * mean - b * tied) / self._total[:, None])
+        means[sets.event] -= ((b * mean - c * tied) / self._total[:, None])[sets.event_group]
         return np.asarray(self._hazard[:, None] * Z - self._risk[:, None] * means)[:, None, :, None]
 
     def gram(self, Z: Floats, *, observed: bool = False) -> Floats:
-        sets, (a, b, c) = self._sets, (m[:, None] for m in self._moments)
-        risk = self._risk[:, None] * Z
-        total, tied = sets.at_risk(risk), sets.events(risk)
-        cross = tied.T @ (b * total)
+        a, b, c = (m[:, None] for m in self._moments)
+        mean, tied = self._means(Z)
+        cross = tied.T @ (b * mean)
         own = Z.T @ (self._hazard[:, None] * Z)
-        return np.asarray(own - total.T @ (a * total) + cross + cross.T - tied.T @ (c * tied))
+        return np.asarray(own - mean.T @ (a * mean) + cross + cross.T - tied.T @ (c * tied))
 
     def squares(self, block: Floats, rows: slice) -> Floats:
-        sets, (a, b, c) = self._sets, self._moments
-        risk = self._risk[:, None] * block
-        total, tied = sets.at_risk(risk), sets.events(risk)
+        a, b, c = self._moments
+        mean, tied = self._means(block)
         own = self._hazard @ (block * block)
-        return np.asarray(own - a @ total**2 + 2 * (b @ (total * tied)) - c @ tied**2)[:, None, None]
+        return np.asarray(own - a @ mean**2 + 2 * (b @ (mean * tied)) - c @ tied**2)[:, None, None]
 
     def explained(self, Z: Floats, added: Floats, score: float) -> float:
         """Share of the martingale residuals' sum of squares that a regression on Z and the added columns explains."""

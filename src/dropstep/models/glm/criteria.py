@@ -123,7 +123,7 @@ class EBIC(BIC):
             units = np.minimum(units, m)
             binomial = special.gammaln(m + 1) - special.gammaln(units + 1) - special.gammaln(m - units + 1)
             return bic + 2 * self.gamma * binomial
-        i = np.arange(1, int(units.max()) + 1)
+        i = np.arange(1, int(units.max(initial=0)) + 1)
         terms = np.concatenate([[0.0], np.cumsum([self._choices(int(u)) for u in i])])
         return bic + 2 * self.gamma * terms[units]
 

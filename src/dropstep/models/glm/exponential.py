@@ -48,18 +48,77 @@ class Exponential:
     def dispersion(self, local: Local, n_params: int) -> float:
         return 1.0
 
-    def _local(
-        self, unit_deviance: Floats, residual: Floats, weights: Floats, observed: Floats | None, pearson: Floats
-    ) -> Pointwise:
-        """From values per row, which are multiplied by the frequencies."""
-        w = self.w
-        return Pointwise(
-            float(w @ unit_deviance),
-            (w * residual)[:, None],
-            (w * weights)[:, None, None],
-            None if observed is None else (w * observed)[:, None, None],
-            float(w @ pearson),
-        )
+
+class BernoulliLocal(Pointwise):
+    """In terms of the margin, which is eta where y is 1 and -eta where it is 0: all digits are kept near separation."""
+
+    def __init__(self, w: Floats, sign: Floats, eta: Floats) -> None:
+        self._w, self._sign, self._margin = w, sign, sign * eta
+        self._odds = np.exp(-np.abs(self._margin))  # of the less likely outcome
+        self.deviance = 2 * float(w @ (np.log1p(self._odds) + np.maximum(-self._margin, 0.0)))
+
+    @cached_property
+    def residual(self) -> Floats:
+        wrong = np.where(self._margin > 0, self._odds, 1.0) / (1 + self._odds)
+        return np.asarray(self._w * self._sign * wrong)[:, None]
+
+    @cached_property
+    def weights(self) -> Floats:
+        return np.asarray(self._w * self._odds / (1 + self._odds) ** 2)[:, None, None]
+
+    @cached_property
+    def pearson(self) -> float:
+        with np.errstate(over="ignore"):
+            return float(self._w @ np.exp(-self._margin))
+
+
+class PoissonLocal(Pointwise):
+    """Counts y at log means eta."""
+
+    def __init__(self, w: Floats, y: Floats, saturated: Floats, eta: Floats) -> None:
+        self._w, self._y = w, y
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._mu = np.exp(eta)
+            self.deviance = 2 * float(w @ (saturated - y * eta + self._mu))
+
+    @cached_property
+    def residual(self) -> Floats:
+        return (self._w * (self._y - self._mu))[:, None]
+
+    @cached_property
+    def weights(self) -> Floats:
+        return (self._w * self._mu)[:, None, None]
+
+    @cached_property
+    def pearson(self) -> float:
+        with np.errstate(divide="ignore", over="ignore"):
+            return float(self._w @ ((self._y - self._mu) ** 2 / self._mu))
+
+
+class GammaLocal(Pointwise):
+    """Positive y at log means eta."""
+
+    def __init__(self, w: Floats, log_y: Floats, eta: Floats) -> None:
+        self._w = w
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._ratio = np.exp(log_y - eta)
+            self.deviance = 2 * float(w @ (self._ratio - 1 - (log_y - eta)))
+
+    @cached_property
+    def residual(self) -> Floats:
+        return np.asarray(self._w * (self._ratio - 1))[:, None]
+
+    @cached_property
+    def weights(self) -> Floats:
+        return self._w[:, None, None]
+
+    @cached_property
+    def observed(self) -> Floats:
+        return (self._w * self._ratio)[:, None, None]
+
+    @cached_property
+    def pearson(self) -> float:
+        return float(self._w @ (self._ratio - 1) ** 2)
 
 
 class Bernoulli(Exponential):
@@ -71,16 +130,15 @@ class Bernoulli(Exponential):
         mean = float(self.w @ self.y) / self.n
         return np.full((1, 1), special.logit(mean) - float(self.w @ self.offset[:, 0]) / self.n)
 
-    def at(self, eta: Floats) -> Pointwise:
-        sign = 2 * self.y - 1
-        margin = sign * eta[:, 0]
-        wrong, right = special.expit(-margin), special.expit(margin)
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            pearson = np.exp(-margin)
-        return self._local(2 * np.logaddexp(0, -margin), sign * wrong, wrong * right, None, pearson)
+    def at(self, eta: Floats) -> BernoulliLocal:
+        return BernoulliLocal(self.w, self._sign, eta[:, 0])
+
+    @cached_property
+    def _sign(self) -> Floats:
+        return 2 * self.y - 1
 
     def recedes(self, direction: Floats) -> bool:
-        return bool(np.min((2 * self.y - 1) * direction[:, 0]) >= -RECEDES * np.abs(direction).max())
+        return bool(np.min(self._sign * direction[:, 0]) >= -RECEDES * np.abs(direction).max())
 
 
 class PoissonCounts(Exponential):
@@ -91,17 +149,17 @@ class PoissonCounts(Exponential):
     def start(self) -> Floats:
         return np.full((1, 1), np.log(float(self.w @ self.y) / float(self.w @ np.exp(self.offset[:, 0]))))
 
-    def at(self, eta: Floats) -> Pointwise:
-        y = self.y
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            mu = np.exp(eta[:, 0])
-            deviance = 2 * (special.xlogy(y, y) - y * eta[:, 0] - (y - mu))
-            return self._local(deviance, y - mu, mu, None, (y - mu) ** 2 / mu)
+    def at(self, eta: Floats) -> PoissonLocal:
+        return PoissonLocal(self.w, self.y, self._unit_saturated, eta[:, 0])
+
+    @cached_property
+    def _unit_saturated(self) -> Floats:
+        """Log likelihood of each row at mean y, without the factorial."""
+        return special.xlogy(self.y, self.y) - self.y
 
     @cached_property
     def _saturated(self) -> float:
-        y = self.y
-        return float(2 * self.w @ (special.gammaln(y + 1) - special.xlogy(y, y) + y))
+        return float(2 * self.w @ (special.gammaln(self.y + 1) - self._unit_saturated))
 
     def recedes(self, direction: Floats) -> bool:
         u, limit = direction[:, 0], RECEDES * np.abs(direction).max()
@@ -118,12 +176,8 @@ class GammaTimes(Exponential):
     def start(self) -> Floats:
         return np.full((1, 1), np.log(float(self.w @ (self.y * np.exp(-self.offset[:, 0]))) / self.n))
 
-    def at(self, eta: Floats) -> Pointwise:
-        with np.errstate(over="ignore", invalid="ignore"):
-            ratio = np.exp(self._log_y - eta[:, 0])
-            excess = ratio - 1
-            deviance = 2 * (excess - (self._log_y - eta[:, 0]))
-            return self._local(deviance, excess, np.ones(len(ratio)), ratio, excess**2)
+    def at(self, eta: Floats) -> GammaLocal:
+        return GammaLocal(self.w, self._log_y, eta[:, 0])
 
     @cached_property
     def _log_y(self) -> Floats:
@@ -142,7 +196,7 @@ class GammaTimes(Exponential):
 
     def dispersion(self, local: Local, n_params: int) -> float:
         """Pearson's statistic over the residual degrees of freedom, as R's `summary.glm`."""
-        assert isinstance(local, Pointwise)
+        assert isinstance(local, GammaLocal)
         room = self.df - n_params
         return local.pearson / room if room > 0 else np.inf
 

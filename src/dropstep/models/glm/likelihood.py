@@ -7,7 +7,7 @@ to a constant.
 
 from __future__ import annotations
 
-from functools import cached_property
+from abc import ABC, abstractmethod
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+BLOCK_ROWS = 4096
 RECEDES = 1e-6  # violation of a recession direction, relative to its largest component, that counts as rounding
 
 
@@ -96,31 +97,54 @@ class Likelihood(Protocol):
         ...
 
 
-class Pointwise:
+def _weighted_gram(Z: Floats, root: Floats) -> Floats:
+    """(root Z)' (root Z), in blocks of rows that stay in the cache."""
+    total = np.zeros((Z.shape[1], Z.shape[1]))
+    for start in range(0, len(Z), BLOCK_ROWS):
+        rows = slice(start, start + BLOCK_ROWS)
+        block = root[rows] * Z[rows]
+        total += block.T @ block
+    return total
+
+
+class Pointwise(ABC):
     """A likelihood at one eta whose rows contribute independently: W is block diagonal.
 
-    Parameters
+    Attributes
     ----------
+    deviance : float
+    residual : ndarray of shape (n_rows, n_outputs)
     weights : ndarray of shape (n_rows, n_outputs, n_outputs)
         Expected information of each row.
-    observed : ndarray of the same shape or None
-        Observed information; None if it is the expected one (canonical link).
+    observed : ndarray of the same shape
+        Observed information, which is the expected one for a canonical link.
     pearson : float
         Pearson's statistic.
     """
 
-    def __init__(
-        self, deviance: float, residual: Floats, weights: Floats, observed: Floats | None, pearson: float
-    ) -> None:
-        self.deviance, self.residual, self.weights, self.pearson = deviance, residual, weights, pearson
-        self._observed = observed
+    deviance: float
+
+    @property
+    @abstractmethod
+    def residual(self) -> Floats: ...
+
+    @property
+    @abstractmethod
+    def weights(self) -> Floats: ...
+
+    @property
+    def observed(self) -> Floats:
+        return self.weights
+
+    @property
+    @abstractmethod
+    def pearson(self) -> float: ...
 
     def gram(self, Z: Floats, *, observed: bool = False) -> Floats:
-        weights = self._observed if observed and self._observed is not None else self.weights
+        weights = self.observed if observed else self.weights
         q = weights.shape[1]
         if q == 1:
-            root = np.sqrt(weights[:, 0]) * Z
-            return np.asarray(root.T @ root)
+            return _weighted_gram(Z, np.sqrt(weights[:, 0]))
         blocks = [[Z.T @ (weights[:, a, b, None] * Z) for b in range(q)] for a in range(q)]
         size = Z.shape[1] * q
         return np.array(blocks).transpose(2, 0, 3, 1).reshape(size, size)
@@ -129,12 +153,9 @@ class Pointwise:
         return np.asarray(self.weights[:, :, None, :] * Z[:, None, :, None])
 
     def squares(self, block: Floats, rows: slice) -> Floats:
-        q = self.weights.shape[1]
-        return np.asarray((block * block).T @ self._flat[rows]).reshape(-1, q, q)
-
-    @cached_property
-    def _flat(self) -> Floats:
-        return self.weights.reshape(len(self.weights), -1)
+        weights = self.weights[rows]
+        flat = weights.reshape(len(weights), -1)
+        return np.asarray((block * block).T @ flat).reshape(-1, *weights.shape[1:])
 
     def explained(self, Z: Floats, added: Floats, score: float) -> float:
         return score * self.residual.shape[1] / self.pearson if self.pearson > 0 else 0.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
@@ -9,6 +11,32 @@ from scipy import special
 from dropstep.models.glm.likelihood import RECEDES, Local, Pointwise
 
 Floats = NDArray[np.float64]
+
+
+class MultinomialLocal(Pointwise):
+    """Classes at log odds eta."""
+
+    def __init__(self, w: Floats, codes: NDArray[np.intp], member: Floats, eta: Floats) -> None:
+        self._w, self._member = w, member
+        logits = np.concatenate([np.zeros((len(eta), 1)), eta], axis=1)
+        log_p = logits - special.logsumexp(logits, axis=1, keepdims=True)
+        self._p, self._own = np.exp(log_p), log_p[np.arange(len(eta)), codes]
+        self.deviance = float(-2 * w @ self._own)
+
+    @cached_property
+    def residual(self) -> Floats:
+        return np.asarray(self._w[:, None] * (self._member - self._p)[:, 1:])
+
+    @cached_property
+    def weights(self) -> Floats:
+        P = self._p[:, 1:]
+        between = np.eye(P.shape[1]) * P[:, None, :] - P[:, :, None] * P[:, None, :]
+        return np.asarray(self._w[:, None, None] * between)
+
+    @cached_property
+    def pearson(self) -> float:
+        with np.errstate(over="ignore"):
+            return float(self._w @ np.expm1(-self._own))
 
 
 class Multinomial:
@@ -41,17 +69,8 @@ class Multinomial:
         shares = self.w @ self._member
         return np.asarray(np.log(shares[None, 1:] / shares[0]))
 
-    def at(self, eta: Floats) -> Pointwise:
-        logits = np.concatenate([np.zeros((len(eta), 1)), eta], axis=1)
-        log_p = logits - special.logsumexp(logits, axis=1, keepdims=True)
-        p, w = np.exp(log_p), self.w
-        own = log_p[np.arange(len(eta)), self.codes]
-        residual = w[:, None] * (self._member - p)[:, 1:]
-        P = p[:, 1:]
-        weights = w[:, None, None] * (np.eye(self.n_outputs) * P[:, None, :] - P[:, :, None] * P[:, None, :])
-        with np.errstate(over="ignore"):
-            pearson = float(w @ np.expm1(-own))
-        return Pointwise(float(-2 * w @ own), residual, weights, None, pearson)
+    def at(self, eta: Floats) -> MultinomialLocal:
+        return MultinomialLocal(self.w, self.codes, self._member, eta)
 
     def minus_twice_loglik(self, deviance: Floats | float) -> Floats | float:
         return deviance

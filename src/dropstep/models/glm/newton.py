@@ -16,6 +16,7 @@ TOLERANCE = 1e-10  # Newton decrement, in units of the deviance, after which the
 MAX_ITERATIONS = 100
 MAX_HALVINGS = 40
 SLACK = 1e-13  # relative increase of the deviance that counts as rounding
+MAX_STEP = 10.0  # change of eta in one iteration
 DIVERGING_STEP = 0.1  # change of eta that a fit with a maximum no longer makes when it stops
 SINGULAR = 1e-13  # relative eigenvalue below which a direction of the information matrix is not followed
 
@@ -49,11 +50,15 @@ def maximise(likelihood: Likelihood, Z: Floats, theta: Floats) -> Optimum:
     for _ in range(MAX_ITERATIONS):
         if converged:
             break
-        gradient = (Z.T @ local.residual).ravel()
-        step = solve(local.gram(Z, observed=True), gradient).reshape(theta.shape)
+        gradient, information = (Z.T @ local.residual).ravel(), local.gram(Z, observed=True)
+        if not np.isfinite(information).all():
+            break
+        step = solve(information, gradient).reshape(theta.shape)
         scale = local.deviance / likelihood.n if likelihood.has_dispersion else 1.0
         converged = bool(gradient @ step.ravel() <= TOLERANCE * scale)
         direction = Z @ step
+        if (largest := np.abs(direction).max()) > MAX_STEP:
+            step, direction = step * (MAX_STEP / largest), direction * (MAX_STEP / largest)
         length, moved = _line_search(likelihood, local, eta, direction)
         if not length:
             break
