@@ -63,9 +63,12 @@ class LikelihoodFamily:
             raise ValueError(f"strata does not apply to model {self.kind!r}; use model='cox', or omit strata")
         table = as_table(X)
         weights = as_weights(rows.weights, len(table.values))
+        n_rows = len(table.values) if weights is None else int(np.count_nonzero(weights))
+        if n_rows < MIN_ROWS:
+            raise ValueError(
+                f"model {self.kind!r} needs at least {MIN_ROWS} samples of positive weight; there are {n_rows}"
+            )
         likelihood, order, stratum = self._likelihood(y, rows, weights, len(table.values))
-        if len(order) < MIN_ROWS:
-            raise ValueError(f"X has {len(order)} samples of positive weight; at least {MIN_ROWS} are required")
         values = table.values if _is_identity(order, len(table.values)) else np.asfortranarray(table.values[order])
         w = np.ones(len(order)) if weights is None else weights[order]
         design = design_of(Table(values, table.names), w, stratum)

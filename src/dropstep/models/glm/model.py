@@ -187,9 +187,10 @@ class GeneralizedLinear:
         base, n_fits = self._base(without)
         found, before = self._scores(base, chosen), self._score(base.units)
         gains, feasible = np.zeros(len(chosen)), np.zeros(len(chosen), dtype=bool)
-        for i, unit in enumerate(chosen.tolist()):
+        for i in np.flatnonzero(found.feasible):
+            unit = int(chosen[i])
             units = _with(base.units, unit)
-            n_fits += self._ensure(units, base)
+            n_fits += self._ensure(units, base, feasible=True)
             fit = self._fits[units]
             feasible[i] = fit.converged and len(fit.columns) > len(base.columns)
             if feasible[i]:
@@ -319,19 +320,18 @@ class GeneralizedLinear:
         Z = self.design.columns(varying)
         return tuple(varying[i] for i in independent_columns(Z.T @ Z))
 
-    def _columns(self, units: tuple[int, ...], base: Fitted) -> tuple[int, ...]:
-        """Independent columns of units; a feature that screening found feasible needs no further check."""
-        nearby = len(set(units) ^ set(base.units)) <= 1 and len(base.columns) == len(base.units)
-        columns = self.units.columns(units)
-        if self.units.members is None and nearby and self.design.varying[list(columns)].all():
-            return columns
-        return self._independent(columns)
+    def _ensure(self, units: tuple[int, ...], base: Fitted, *, feasible: bool = False) -> int:
+        """Fit units, starting from a fit of other units, unless they are known; returns the number of fits made.
 
-    def _ensure(self, units: tuple[int, ...], base: Fitted) -> int:
-        """Fit units, starting from a fit of other units, unless they are known; returns the number of fits made."""
+        A feature that screening found feasible does not depend on the selected ones, nor do these on each other without
+        one of them; what else is fitted is checked.
+        """
         if units in self._fits:
             return 0
-        columns = self._columns(units, base)
+        columns = self.units.columns(units)
+        single = self.units.members is None and len(base.columns) == len(base.units)
+        if not (single and (feasible or set(units) <= set(base.units))):
+            columns = self._independent(columns)
         Z, theta = self._terms(columns, base)
         null = np.zeros_like(theta)
         null[: len(self._fits[()].theta)] = self._fits[()].theta

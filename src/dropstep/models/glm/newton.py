@@ -16,7 +16,7 @@ TOLERANCE = 1e-10  # Newton decrement, in units of the deviance, after which the
 MAX_ITERATIONS = 100
 MAX_HALVINGS = 40
 SLACK = 1e-13  # relative increase of the deviance that counts as rounding
-MAX_STEP = 10.0  # change of eta in one iteration
+MAX_STEP = 1e3  # change of eta in one iteration, near the limits of exp
 DIVERGING_STEP = 0.1  # change of eta that a fit with a maximum no longer makes when it stops
 SINGULAR = 1e-13  # relative eigenvalue below which a direction of the information matrix is not followed
 
