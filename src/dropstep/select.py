@@ -145,13 +145,13 @@ def _check_rows(strategy: str, model: FamilyModel, units: Units, choice: Choice)
     """Refuse to start from more features than the rows can estimate."""
     if (rank := model.rank(choice.include)) > model.max_rank:
         raise ValueError(
-            f"include forces in {rank} features, but {model.n:g} rows can estimate {model.max_rank:.0f} at most"
+            f"include forces in {rank} features, but {model.n:g} {model.sample_unit} can estimate {model.max_rank:.0f} at most"
         )
     out = set(choice.exclude)
     rank = model.rank([u for u in range(units.n) if u not in out]) if strategy == "backward" else 0
     if rank > model.max_rank:
         raise ValueError(
-            f"backward starts from all {rank} features, which {model.n:g} rows cannot estimate "
+            f"backward starts from all {rank} features, which {model.n:g} {model.sample_unit} cannot estimate "
             f"({model.max_rank:.0f} at most); use strategy='dropping', or exclude features"
         )
 

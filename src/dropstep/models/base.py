@@ -186,6 +186,11 @@ class FamilyModel(Model, Protocol):
         """How many independent columns the rows can estimate."""
         ...
 
+    @property
+    def sample_unit(self) -> str:
+        """What `n` counts, in the plural."""
+        ...
+
     def rank(self, units: Sequence[int]) -> int:
         """Number of columns of some units that do not depend on others of the same unit; constant ones excluded."""
         ...

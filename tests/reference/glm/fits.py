@@ -103,7 +103,7 @@ def loglik(data: Data, Z: Floats, beta: Floats) -> float:
         return partial_loglik(data, Z @ beta)
     if data.kind == "multinomial":
         p = probabilities(data, Z, beta)
-        return float(sum(w * math.log(max(p[i, int(c)], 1e-300)) for i, (w, c) in enumerate(zip(data.weights, data.y))))
+        return float(sum(w * math.log(max(p[i, int(data.y[i])], 1e-300)) for i, w in enumerate(data.weights)))
     eta, y, w = Z @ beta + data.offset, data.y, data.weights
     if data.kind == "logistic":
         return float(w @ (y * eta - np.logaddexp(0, eta)))
@@ -116,7 +116,7 @@ def full_loglik(data: Data, value: float) -> float:
     """The log likelihood with its constants, as R's logLik."""
     w, n = data.weights, float(data.weights.sum())
     if data.kind == "poisson":
-        return value - float(sum(a * math.lgamma(b + 1) for a, b in zip(w, data.y)))
+        return value - float(sum(a * math.lgamma(b + 1) for a, b in zip(w, data.y, strict=True)))
     if data.kind != "gamma":
         return value
     shape = n / deviance(data, value)
@@ -127,7 +127,7 @@ def full_loglik(data: Data, value: float) -> float:
 def deviance(data: Data, value: float) -> float:
     w, y = data.weights, data.y
     if data.kind == "poisson":
-        return 2 * (float(sum(a * (b * math.log(b) - b if b > 0 else 0.0) for a, b in zip(w, y))) - value)
+        return 2 * (float(sum(a * (b * math.log(b) - b if b > 0 else 0.0) for a, b in zip(w, y, strict=True))) - value)
     if data.kind == "gamma":
         return 2 * (float(-w @ (1 + np.log(y))) - value)
     return -2 * value

@@ -89,6 +89,10 @@ class GeneralizedLinear:
         return self.likelihood.name
 
     @property
+    def sample_unit(self) -> str:
+        return "events" if self.kind == "cox" else "rows"
+
+    @property
     def criterion_info(self) -> CriterionInfo:
         return self.criterion.info
 

@@ -13,6 +13,8 @@ from dropstep.models.glm.likelihood import Likelihood, Local
 Floats = NDArray[np.float64]
 
 TOLERANCE = 1e-10  # Newton decrement, in units of the deviance, after which the last step is taken
+STALLED = 1e-9  # decrement, relative to the deviance, at which no step can improve it beyond rounding
+MIN_SCALE = 1e-12  # deviance per row of an exact fit
 MAX_ITERATIONS = 100
 MAX_HALVINGS = 40
 SLACK = 1e-13  # relative increase of the deviance that counts as rounding
@@ -54,13 +56,15 @@ def maximise(likelihood: Likelihood, Z: Floats, theta: Floats) -> Optimum:
         if not np.isfinite(information).all():
             break
         step = solve(information, gradient).reshape(theta.shape)
-        scale = local.deviance / likelihood.n if likelihood.has_dispersion else 1.0
-        converged = bool(gradient @ step.ravel() <= TOLERANCE * scale)
+        scale = max(local.deviance / likelihood.n, MIN_SCALE) if likelihood.has_dispersion else 1.0
+        decrement = float(gradient @ step.ravel())
+        converged = decrement <= TOLERANCE * scale
         direction = Z @ step
         if (largest := np.abs(direction).max()) > MAX_STEP:
             step, direction = step * (MAX_STEP / largest), direction * (MAX_STEP / largest)
         length, moved = _line_search(likelihood, local, eta, direction)
         if not length:
+            converged = converged or decrement <= STALLED * local.deviance
             break
         theta, eta, local = theta + length * step, eta + length * direction, moved
     separated = bool(np.abs(direction).max(initial=0.0) > DIVERGING_STEP) and likelihood.recedes(direction)

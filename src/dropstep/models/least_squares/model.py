@@ -29,6 +29,8 @@ class LeastSquares:
     Where the digits of a Gram matrix do not suffice, the model continues from the rows, if the problem has them.
     """
 
+    sample_unit = "rows"
+
     def __init__(self, problem: Problem, criterion: Criterion, units: Units) -> None:
         self.problem, self.criterion, self.units = problem, criterion, units
         self._selected: list[int] = []
