@@ -117,6 +117,8 @@ class SelectionPath:
         Parameters of `select` that differ from their defaults, as they were passed.
     weighted : bool
         Whether `sample_weight` was given.
+    per_row : tuple of str
+        Which of `offset` and `strata` were given.
     from_moments : bool
         Whether `Moments` were given instead of rows.
     """
@@ -145,6 +147,7 @@ class SelectionPath:
     n_fits: int = 0
     params: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     weighted: bool = field(default=False, repr=False, compare=False)
+    per_row: tuple[str, ...] = field(default=(), repr=False, compare=False)
     from_moments: bool = field(default=False, repr=False, compare=False)
 
     @property

@@ -114,6 +114,7 @@ def select(
         n_fits=search.n_fits,
         params=non_default(given),
         weighted=sample_weight is not None,
+        per_row=tuple(name for name, value in (("offset", offset), ("strata", strata)) if value is not None),
         from_moments=isinstance(X, Moments),
     )
 
@@ -145,7 +146,8 @@ def _check_rows(strategy: str, model: FamilyModel, units: Units, choice: Choice)
     """Refuse to start from more features than the rows can estimate."""
     if (rank := model.rank(choice.include)) > model.max_rank:
         raise ValueError(
-            f"include forces in {rank} features, but {model.n:g} {model.sample_unit} can estimate {model.max_rank:.0f} at most"
+            f"include forces in {rank} features, but {model.n:g} {model.sample_unit} can estimate "
+            f"{model.max_rank:.0f} at most"
         )
     out = set(choice.exclude)
     rank = model.rank([u for u in range(units.n) if u not in out]) if strategy == "backward" else 0

@@ -30,6 +30,12 @@ Floats = NDArray[np.float64]
 
 # Parameters of select that every command passes unchanged; those that name columns are in Design.parameters.
 COLUMNS = ("include", "exclude", "groups")  # parameters that name columns of the file
+AS_LEAST_SQUARES: dict[str, Any] = {  # as what the target is described and checked for leakage
+    "logistic": "discriminant",
+    "poisson": "linear",
+    "gamma": "linear",
+    "cox": "linear",
+}
 PARAMETERS = tuple(name for name in NAMES if name not in ("strategy", *COLUMNS))
 
 
@@ -55,8 +61,8 @@ class Design:
         Numbers, one column per target, or class labels.
     target : Target
         y as the search interprets it.
-    weights : ndarray or None
-        Sample weights.
+    weights, offset, strata : ndarray or None
+        Sample weights, offset and strata.
     row_groups : ndarray or None
         Group of each row, for cross-validation.
     kept : ndarray of bool
@@ -79,6 +85,8 @@ class Design:
     y: NDArray[Any]
     target: Target
     weights: Floats | None
+    offset: Floats | None
+    strata: NDArray[np.intp] | None
     row_groups: NDArray[np.intp] | None
     kept: NDArray[np.bool_]
     include: tuple[int, ...]
@@ -196,9 +204,10 @@ def design_of(source: Source, args: argparse.Namespace) -> Design:
     if not features:
         raise ValueError(f"{source.shown}: no feature remains; every column except the target is ignored")
     targets = tuple(taken[j] for j in roles.targets)
-    y = _target_values(targets)
-    weights = None if roles.weights is None else _weights(taken[roles.weights])
-    target = as_target(y, len(y), args.model, weights)
+    kind = getattr(args.model, "kind", args.model)
+    y = _survival(*targets) if kind == "cox" else _target_values(targets)
+    weights = None if roles.weights is None else _numbers("--weights", taken[roles.weights])
+    target = as_target(y[:, 0] if kind == "cox" else y, len(y), AS_LEAST_SQUARES.get(kind, kind), weights)
     chosen = tuple(taken[j] for j in features)
     X, owner = _matrix(chosen)
     check_leakage(chosen, X, owner, target, notes)
@@ -214,7 +223,9 @@ def design_of(source: Source, args: argparse.Namespace) -> Design:
         y,
         target,
         weights,
-        _row_groups(roles, taken),
+        None if roles.offset is None else _numbers("--offset", taken[roles.offset]),
+        _codes(roles.strata, taken),
+        _codes(roles.row_groups, taken),
         kept,
         tuple(place[j] for j in roles.include),
         tuple(tuple(place[j] for j in group) for group in roles.groups),
@@ -250,16 +261,24 @@ def _target_values(targets: Sequence[Column]) -> NDArray[Any]:
     return values[:, 0] if len(targets) == 1 else values
 
 
-def _weights(column: Column) -> Floats:
+def _survival(time: Column, event: Column) -> Floats:
+    """Columns time and event, the latter 0 or 1."""
+    if event.kind not in ("number", "boolean"):
+        raise ValueError(f"--event {shortened(event.name)}: the column must be 0 or 1, or boolean; got {event.kind}")
+    return np.column_stack([_numbers("--time", time), np.asarray(event.values, dtype=np.float64)])
+
+
+def _numbers(option: str, column: Column) -> Floats:
     if column.kind != "number":
-        raise ValueError(f"--weights {shortened(column.name)}: the column must be numeric; got {column.kind}")
+        raise ValueError(f"{option} {shortened(column.name)}: the column must be numeric; got {column.kind}")
     return np.asarray(column.values, dtype=np.float64)
 
 
-def _row_groups(roles: Roles, taken: dict[int, Column]) -> NDArray[np.intp] | None:
-    if roles.row_groups is None:
+def _codes(j: int | None, taken: dict[int, Column]) -> NDArray[np.intp] | None:
+    """The distinct values of a column, numbered."""
+    if j is None:
         return None
-    return np.asarray(np.unique(taken[roles.row_groups].values, return_inverse=True)[1], dtype=np.intp)
+    return np.asarray(np.unique(taken[j].values, return_inverse=True)[1], dtype=np.intp)
 
 
 def _matrix(features: Sequence[Column]) -> tuple[Floats, NDArray[np.intp]]:

@@ -256,7 +256,9 @@ def test_selector_passes_what_is_given_per_row() -> None:
     assert selector.path_ == select(X, counts, model="poisson", offset=exposure)
     assert selector.selected_.tolist() == [1]
     strata = np.arange(60) % 2
-    assert Selector(model="cox").fit(X, TIMES, strata=strata).path_ == select(X, TIMES, model="cox", strata=strata)
+    path = select(X, TIMES, model=Cox(ties="breslow"), strata=strata)
+    assert Selector(model=Cox(ties="breslow")).fit(X, TIMES, strata=strata).path_ == path
+    assert "select(X, y, model=Cox(ties=&#x27;breslow&#x27;), strata=strata)" in (path.report() or "")
 
 
 def test_included_and_excluded_features_and_groups() -> None:

@@ -235,7 +235,8 @@ class GeneralizedLinear:
         deviance = self._fits[base.units].deviance
         if not self.likelihood.has_dispersion:
             return np.asarray(deviance + change)
-        return np.asarray(deviance * np.exp(change / max(deviance, np.finfo(float).tiny)))
+        reduced = deviance**2 / (deviance + np.abs(change) + np.finfo(float).tiny)  # stays positive
+        return np.where(change > 0, deviance + change, reduced)
 
     def _may_enter(self, base: Fitted, unit: int, score: float) -> bool:
         """Whether the test of `Penalised.entry_level` is passed."""
@@ -258,7 +259,8 @@ class GeneralizedLinear:
             return StatisticTests(values, df, feasible, None, ordered_by_gain=ordered)
         assert isinstance(base.local, Pointwise)
         room = self.likelihood.df - len(base.columns) - df
-        unexplained = np.maximum(base.local.pearson - values, np.finfo(float).tiny)
+        least = np.finfo(float).eps * base.local.pearson + np.finfo(float).tiny
+        unexplained = np.maximum(base.local.pearson - values, least)
         ratio = values / unexplained * np.maximum(room, 0.0)
         return StatisticTests(ratio, df, feasible, room, ordered_by_gain=ordered)
 

@@ -57,6 +57,7 @@ def _too_few_rows(model: GeneralizedLinear) -> Iterator[str]:
     charge = model.criterion.score(0.0, q, 1) - model.criterion.score(0.0, 0, 0)
     if charge >= model.null_deviance:
         yield (
-            f"{model.n:g} {model.sample_unit} are so few that no candidate could enter: the deviance is {model.null_deviance:.3g}, "
-            f"and {model.criterion.name} charges {charge:.3g} for the first feature; use more rows, or fewer candidates"
+            f"{model.n:g} {model.sample_unit} are so few that no candidate could enter: the deviance is "
+            f"{model.null_deviance:.3g}, and {model.criterion.name} charges {charge:.3g} for the first feature; use "
+            "more rows, or fewer candidates"
         )
