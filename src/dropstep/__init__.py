@@ -2,6 +2,7 @@
 
 from dropstep.coefficients import Coefficients
 from dropstep.data.moments import Moments
+from dropstep.models.glm.family import Cox, Gamma, Logistic, Poisson
 from dropstep.models.least_squares.criteria import (
     AIC,
     BIC,
@@ -35,11 +36,15 @@ __all__ = [
     "AICc",
     "AdjustedR2",
     "Coefficients",
+    "Cox",
     "Criterion",
+    "Gamma",
+    "Logistic",
     "MallowsCp",
     "Moments",
     "PartialTest",
     "Pillai",
+    "Poisson",
     "Roy",
     "SelectionPath",
     "Selector",

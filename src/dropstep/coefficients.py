@@ -47,7 +47,8 @@ class Coefficients:
     """Linear functions of the selected columns, in the units of the table.
 
     A regression has one function per target. Discriminant analysis has one function per class, the linear score of a
-    row: the log of its posterior probability, up to a term that is the same for all classes.
+    row: the log of its posterior probability, up to a term that is the same for all classes. Logistic regression has
+    one per class but the first: the log odds of the class against the first one.
 
     Standard errors and p-values are computed on the rows used for selection, as if the features had been fixed in
     advance, so they are optimistically biased.
@@ -75,10 +76,16 @@ class Coefficients:
     r2, adj_r2 : float or None
         Share of the sum of squares that is explained (of all targets together), and the same with both sums of squares
         divided by their degrees of freedom; None for models other than least squares regression.
+    classes : tuple or None
+        Labels of all classes; None for a regression. Discriminant analysis has a function for each of them, logistic
+        regression for each but the first, the baseline.
     priors : ndarray of shape (n_classes,) or None
-        Shares of the classes in the rows, which are the prior probabilities; None for a regression.
+        Shares of the classes in the rows, which are the prior probabilities; None for other models than discriminant
+        analysis.
     means : ndarray of shape (n_classes, n_columns) or None
-        Class means; None for a regression.
+        Class means; None for other models than discriminant analysis.
+    effect : {"odds ratio", "rate ratio", "mean ratio", "hazard ratio"} or None
+        What the exponential of a coefficient is; None for least squares.
 
     Examples
     --------
@@ -100,8 +107,10 @@ class Coefficients:
     statistic: Literal["t", "z"] = "t"
     r2: float | None = None
     adj_r2: float | None = None
+    classes: tuple[Any, ...] | None = None
     priors: Floats | None = None
     means: Floats | None = None
+    effect: str | None = None
 
     def rows(self) -> list[Coefficient]:
         """The table of coefficients: for each target the intercept, then the columns.
@@ -141,9 +150,10 @@ class Coefficients:
         Returns
         -------
         pandas.DataFrame
-            Columns estimate, std_error, statistic and p_value (for classes the estimate only), indexed by name with the
-            intercept first; by target or class and name if there are several functions. ``attrs["note"]`` says what the
-            standard errors cannot claim.
+            Columns estimate, std_error, statistic and p_value (for discriminant analysis the estimate only), indexed by
+            name with the intercept first; by target or class and name if there are several functions. Where `effect` is
+            not None, columns ratio, lower and upper with 95 % intervals. ``attrs["note"]`` says what the standard
+            errors cannot claim.
         """
         try:
             import pandas as pd
@@ -153,9 +163,33 @@ class Coefficients:
         frame = pd.DataFrame(self.rows(), columns=list(Coefficient._fields))
         index = ["name"] if len(self.targets) == 1 else ["target", "name"]
         frame = frame.set_index(index)[kept].astype(float)
+        if self.effect is not None:
+            frame[["ratio", "lower", "upper"]] = self.ratios()
         if self.std_error is not None:
             frame.attrs["note"] = CAVEAT
         return frame
+
+    def ratios(self, level: float = 0.95) -> Floats | None:
+        """Odds, rate, mean or hazard ratios: exponentials of the coefficients, with intervals.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Confidence level, as if the features had been fixed in advance.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, 3) or None
+            Ratio, lower and upper limit for each of `rows`; None for least squares.
+        """
+        if self.effect is None or self.std_error is None:
+            return None
+        tail = (1 + level) / 2
+        z = float(special.ndtri(tail) if self.statistic == "z" else special.stdtrit(self.df_resid, tail))
+        estimates = _bordered(self.intercept, self.coef).ravel()
+        errors = _bordered(self.intercept_std_error, self.std_error).ravel()
+        with np.errstate(over="ignore"):
+            return np.exp(np.column_stack([estimates, estimates - z * errors, estimates + z * errors]))
 
     def linear_predictor(self, values: Floats) -> Floats:
         """Values of the functions for rows.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
+    from dropstep.models.glm.family import LikelihoodFamily
     from dropstep.models.least_squares.criteria import Criterion
     from dropstep.search.rules import Significance
     from dropstep.search.strategies import FBED
@@ -20,7 +21,7 @@ class Parameters:
     """Parameters of a selection and their defaults; `Selector` documents them."""
 
     strategy: str | FBED = "dropping"
-    model: Literal["auto", "linear", "discriminant"] = "auto"
+    model: Literal["auto", "linear", "discriminant", "logistic", "poisson", "gamma", "cox"] | LikelihoodFamily = "auto"
     criterion: str | Criterion = "auto"
     enter: float | Significance | Literal["auto"] = "auto"
     leave: float | Significance | Literal["auto"] = "auto"

@@ -157,6 +157,8 @@ class SelectionPath:
         Parameters of `select` that differ from their defaults, as they were passed.
     weighted : bool
         Whether `sample_weight` was given.
+    per_row : tuple of str
+        Which of `offset` and `strata` were given.
     from_moments : bool
         Whether `Moments` were given instead of rows.
     coefficients : Coefficients or None
@@ -190,6 +192,7 @@ class SelectionPath:
     n_fits: int = 0
     params: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     weighted: bool = field(default=False, repr=False, compare=False)
+    per_row: tuple[str, ...] = field(default=(), repr=False, compare=False)
     from_moments: bool = field(default=False, repr=False, compare=False)
     coefficients: Coefficients | None = field(default=None, repr=False, compare=False)
     encoding: Encoding | None = field(default=None, repr=False, compare=False)
@@ -291,7 +294,7 @@ class SelectionPath:
 
         Returns
         -------
-        sklearn.linear_model.LinearRegression or sklearn.discriminant_analysis.LinearDiscriminantAnalysis
+        LinearRegression, LinearDiscriminantAnalysis, LogisticRegression, PoissonRegressor or GammaRegressor
             Fitted, with the coefficients of this path; its X consists of the selected columns.
         """
         from dropstep.evaluation.estimators import to_estimator

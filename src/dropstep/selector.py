@@ -107,7 +107,7 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
     """
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Selector:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None, strata: Any = None) -> Selector:
         """Search for the features of X that explain y.
 
         Parameters
@@ -115,9 +115,14 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
         X : array-like or frame of shape (n_samples, n_features)
             An array, or a frame of pandas, polars or pyarrow.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Numbers (one column per target), or class labels.
+            Numbers (one column per target), or class labels. For model "cox" a structured array (event, time) or two
+            columns (time, event).
         sample_weight : array-like of shape (n_samples,), default=None
             Frequency weights: a weight of 2 is equivalent to repeating the row.
+        offset : array-like of shape (n_samples,), default=None
+            Added to the linear predictor, e.g. the log of an exposure (models "logistic", "poisson", "gamma", "cox").
+        strata : array-like of shape (n_samples,), default=None
+            Labels of the strata, each with a baseline hazard of its own (model "cox").
 
         Returns
         -------
@@ -133,6 +138,8 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
             y,
             **self.get_params(deep=False),
             sample_weight=sample_weight,
+            offset=offset,
+            strata=strata,
             callback=report.step if report else None,
         )
         if report:

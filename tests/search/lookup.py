@@ -116,8 +116,8 @@ class Lookup:
         p_values = [self.table.p_value(others, int(u)) for others, u in zip(remaining, units, strict=True)]
         return self._scan(units, losses, p_values, exact=True)
 
-    def confirm(self, units: NDArray[np.intp]) -> Scan:
-        units, others = np.sort(units), self._selected
+    def confirm(self, units: NDArray[np.intp], without: int | None = None) -> Scan:
+        units, others = np.sort(units), [u for u in self._selected if u != without]
         gains = [self.table.value([*others, int(u)]) - self.table.value(others) for u in units]
         return self._scan(units, gains, [self.table.p_value(others, int(u)) for u in units], exact=True)
 

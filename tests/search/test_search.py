@@ -17,6 +17,7 @@ from dropstep.data.table import Table
 from dropstep.data.target import as_target
 from dropstep.models.base import Units
 from dropstep.models.least_squares.criteria import CRITERIA
+from dropstep.models.least_squares.family import LeastSquaresProblem
 from dropstep.models.least_squares.problem import problem_of
 from dropstep.parameters import Parameters
 from dropstep.projection.projection import Projection
@@ -40,7 +41,7 @@ def search_of(table: RandomTable, solver: str, criterion: str, groups: Any = Non
     problem = problem_of(Table(table.X), target, table.weights, solver)
     choice = as_choice(problem.n_features, None, None, None, groups)
     units = Units(problem.n_features, choice.members)
-    return _search(problem, choice, units, Parameters(criterion=criterion, **words), "forward")[1]
+    return _search(LeastSquaresProblem(problem), choice, units, Parameters(criterion=criterion, **words), "forward")[1]
 
 
 def fitting(table: RandomTable, criterion: str) -> bool:

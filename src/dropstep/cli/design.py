@@ -19,9 +19,10 @@ from dropstep.cli.roles import Roles, roles_of
 from dropstep.cli.usable import as_table, usable
 from dropstep.coefficients import Coefficients
 from dropstep.data.frame import Frame
-from dropstep.data.sample import Sample, sample_of
+from dropstep.data.sample import Rows, Sample
 from dropstep.data.table import Table
-from dropstep.data.target import Categorical, Target
+from dropstep.models.families import as_family
+from dropstep.models.glm.family import Cox
 from dropstep.parameters import NAMES, Parameters
 from dropstep.readers import Column, Layout, ReadError, Source, read
 from dropstep.readers.columns import MISSING, Numerals, shown_number
@@ -51,8 +52,10 @@ class Design:
         The features.
     y : ndarray
         Numbers, one column per target, or class labels.
-    weights : ndarray or None
-        Sample weights.
+    weights, offset : ndarray or None
+        Sample weights, and the offset.
+    strata : ndarray or None
+        Stratum of each row.
     row_groups : ndarray or None
         Group of each row, for cross-validation.
     parameters : dict
@@ -71,6 +74,8 @@ class Design:
     table: Table | Frame
     y: NDArray[Any]
     weights: Floats | None
+    offset: Floats | None
+    strata: NDArray[Any] | None
     row_groups: NDArray[Any] | None
     parameters: dict[str, Any]
     sample: Sample
@@ -82,8 +87,8 @@ class Design:
         return tuple(column.name for column in self.features)
 
     @property
-    def target(self) -> Target:
-        """y as the search interprets it."""
+    def target(self) -> Any:
+        """y as the model reads it."""
         return self.sample.target
 
     @cached_property
@@ -111,9 +116,10 @@ class Design:
 
     def named(self, coefficients: Coefficients | None) -> Coefficients | None:
         """Coefficients with the names of the target columns, where the targets are numbers."""
-        if coefficients is None or isinstance(self.target, Categorical):
+        if coefficients is None or coefficients.classes is not None:
             return coefficients
-        return replace(coefficients, targets=tuple(column.name for column in self.targets))
+        names = tuple(column.name for column in self.targets)[: len(coefficients.targets)]  # of survival: the time
+        return replace(coefficients, targets=names)
 
     def notes_with(self, notes: Sequence[str]) -> tuple[str, ...]:
         """Warnings about the file, followed by those of the library in terms of options."""
@@ -140,9 +146,13 @@ def design_of(source: Source, args: argparse.Namespace) -> Design:
     features, missing = complete(columns, usable(columns, roles, notes), roles, args.missing, notes)
     if not features:
         raise ValueError(f"{source.shown}: no feature remains; every column except the target is ignored")
-    targets = tuple(columns[j] for j in roles.targets)
-    y = _target_values(targets)
-    weights = None if roles.weights is None else _weights(columns[roles.weights])
+    targets, family = tuple(columns[j] for j in roles.targets), as_family(args.model)
+    y = _survival(*targets) if isinstance(family, Cox) else _target_values(targets)
+    rows = Rows(
+        None if roles.weights is None else _numbers("--weights", columns[roles.weights]),
+        None if roles.offset is None else _numbers("--offset", columns[roles.offset]),
+        None if roles.strata is None else _labels(columns[roles.strata]),
+    )
     row_groups = None if roles.row_groups is None else _labels(columns[roles.row_groups])
     parameters: dict[str, Any] = {
         "include": [columns[j].name for j in roles.include] or None,
@@ -151,12 +161,13 @@ def design_of(source: Source, args: argparse.Namespace) -> Design:
     }
     given = Parameters(model=args.model, **parameters)
     table = as_table(columns, features, roles)
-    sample = sample_of(table, y, weights, given, row_groups)
+    sample = family.sample(table, y, rows, given, row_groups)
     if ids := sample.choice.features(sample.choice.exclude):  # text that identifies the rows that are complete
         notes.append(brief(sample.notes[0]))
         features = [j for place, j in enumerate(features) if place not in set(ids)]
         table = as_table(columns, features, roles)
-        sample = sample_of(table, y, weights, given, row_groups)
+        sample = family.sample(table, y, rows, given, row_groups)
+    assert isinstance(sample, Sample)
     _note_digits([columns[j] for j in features], notes)
     return Design(
         source,
@@ -166,7 +177,9 @@ def design_of(source: Source, args: argparse.Namespace) -> Design:
         targets,
         table,
         y,
-        weights,
+        rows.weights,
+        rows.offset,
+        rows.strata,
         row_groups,
         parameters,
         sample,
@@ -218,7 +231,14 @@ def _labels(column: Column) -> NDArray[Any]:
     return np.array([*column.levels, None], dtype=object)[column.values] if column.levels else column.values
 
 
-def _weights(column: Column) -> Floats:
+def _survival(time: Column, event: Column) -> Floats:
+    """Columns time and event, the latter 0 or 1."""
+    if event.kind not in ("number", "boolean"):
+        raise ValueError(f"--event {shortened(event.name)}: the column must be 0 or 1, or boolean; got {event.kind}")
+    return np.column_stack([_numbers("--time", time), np.asarray(event.values, dtype=np.float64)])
+
+
+def _numbers(option: str, column: Column) -> Floats:
     if column.kind != "number":
-        raise ValueError(f"--weights {shortened(column.name)}: the column must be numeric; got {column.kind}")
+        raise ValueError(f"{option} {shortened(column.name)}: the column must be numeric; got {column.kind}")
     return np.asarray(column.values, dtype=np.float64)

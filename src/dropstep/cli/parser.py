@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 from dropstep import __version__
 from dropstep.cli.naming import brief
 from dropstep.cli.schema import DOCUMENTS
-from dropstep.cli.specs import criterion_of, strategy_of
+from dropstep.cli.specs import criterion_of, model_of, strategy_of
 from dropstep.data.missing import MISSING as MISSING_CHOICES
-from dropstep.data.target import MODELS
+from dropstep.data.target import MODELS as LEAST_SQUARES
+from dropstep.models.families import MODELS
+from dropstep.models.glm.criteria import CRITERIA as OF_LIKELIHOODS
 from dropstep.models.least_squares.criteria import CRITERIA
 from dropstep.presentation.text import printable
 from dropstep.readers.columns import MISSING
@@ -70,6 +72,7 @@ examples (dropstep --help shows how to make wine.csv):
   dropstep select wine.csv --target class --max-features 3 --format json
   dropstep select wine.csv --target alcohol --exclude class --strategy stepwise
   dropstep select wine.csv --target alcohol --criterion ebic:gamma=0.5
+  dropstep select wine.csv --target class --model logistic --criterion aic
   dropstep select wine.csv --target alcohol --criterion cp:sigma2=0.3,per_sample
   gzip -c wine.csv | dropstep select - --target -1 --dry-run
 
@@ -111,9 +114,11 @@ class Parser(argparse.ArgumentParser):
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse the arguments; an unknown option refers to the help of its command."""
         found, unknown = self.parse_known_args(args, namespace)
+        prog = " ".join(filter(None, [self.prog, found.command]))
         if unknown:
-            prog = " ".join(filter(None, [self.prog, found.command]))
             self.exit(2, _error(prog, f"unrecognized arguments: {' '.join(unknown)}"))
+        if getattr(found, "target", "") is None and getattr(found.model, "kind", found.model) != "cox":
+            self.exit(2, _error(prog, "the following arguments are required: --target"))
         return found
 
     def error(self, message: str) -> NoReturn:
@@ -174,7 +179,7 @@ def _add_others(commands: argparse._SubParsersAction[Parser]) -> None:
 
 def _add_table(parser: Parser) -> None:
     parser.add_argument("file", metavar="FILE", help="CSV, TSV, Parquet or Arrow, gzipped or not; - is standard input")
-    parser.add_argument("--target", required=True, metavar="COLS", help="target column or columns (required)")
+    parser.add_argument("--target", metavar="COLS", help="target column or columns (required, except with --model cox)")
     layout = parser.add_argument_group("input")
     layout.add_argument("--no-header", action="store_true", help="the first line is data, not column names")
     layout.add_argument("--skip", type=_from(0), default=0, metavar="N", help="skip N lines before the header")
@@ -212,6 +217,7 @@ def _add_select(parser: Parser) -> None:
         metavar="NAME",
         help=f"{', '.join(STRATEGIES)}, with parameters as in fbed:rounds=2 (default: dropping)",
     )
+    _add_model(search)
     _add_parameters(search)
     search.add_argument("--weights", metavar="COL", help="sample weights; a weight of 2 counts the row twice")
     output = parser.add_argument_group("output")
@@ -234,6 +240,12 @@ def _add_compare(parser: Parser) -> None:
         metavar="LIST",
         help=f"comma-separated, from {', '.join(STRATEGIES)} (default: all)",
     )
+    search.add_argument(
+        "--model",
+        choices=LEAST_SQUARES,
+        default="auto",
+        help="regression or discriminant analysis (default: by the type of the target)",
+    )
     _add_parameters(search)
     folds = parser.add_argument_group("cross-validation")
     folds.add_argument("--folds", type=_from(2), default=5, metavar="N", help="number of folds (default: 5)")
@@ -243,20 +255,30 @@ def _add_compare(parser: Parser) -> None:
     _add_common(parser.add_argument_group("output"))
 
 
-def _add_parameters(search: argparse._ArgumentGroup) -> None:
-    """The parameters of Selector."""
+def _add_model(search: argparse._ArgumentGroup) -> None:
     search.add_argument(
         "--model",
-        choices=MODELS,
+        type=model_of,
         default="auto",
-        help="regression or discriminant analysis (default: by the type of the target)",
+        metavar="NAME[:KEY=VALUE]",
+        help=f"{', '.join(MODELS)}, with parameters as in logistic:shortlist=16 (default: linear or discriminant, by "
+        "the type of the target)",
     )
+    search.add_argument("--time", metavar="COL", help="time of the event or of censoring, with --model cox")
+    search.add_argument("--event", metavar="COL", help="1 (true) for an event, 0 for censoring, with --model cox")
+    search.add_argument("--offset", metavar="COL", help="added to the linear predictor, such as a log exposure")
+    search.add_argument("--strata", metavar="COL", help="strata with baseline hazards of their own, with --model cox")
+
+
+def _add_parameters(search: argparse._ArgumentGroup) -> None:
+    """The parameters of Selector that all commands have."""
     search.add_argument(
         "--criterion",
         type=criterion_of,
         default="auto",
         metavar="NAME[:KEY=VALUE,...]",
         help=f"linear: {_names('linear')} (default: ebic); discriminant: {_names('discriminant')} (default: trace); "
+        f"other models: {' '.join(OF_LIKELIHOODS)} (default: ebic); "
         "with parameters as in cp:sigma2=2 or ebic:gamma=0.5",
     )
     _add_thresholds(search)

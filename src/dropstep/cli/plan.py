@@ -8,6 +8,7 @@ from typing import Any
 from dropstep import __version__
 from dropstep.cli import facts, output
 from dropstep.cli.design import Design
+from dropstep.data.target import MODELS
 from dropstep.models.least_squares.problem import choose_solver
 from dropstep.readers import Column
 from dropstep.readers.wording import shortened
@@ -23,7 +24,7 @@ def planned(design: Design, args: argparse.Namespace, command: str) -> str:
     rows = [[c.name, c.kind, role, _values(c)] for c, role in zip(design.columns, design.roles, strict=True)]
     if args.format == "csv":
         return output.as_csv([head, *rows])
-    cost = _cost(design, args.max_features)
+    cost = _cost(design, args)
     if args.format == "json":
         document = {"schema": SCHEMA, "dropstep": __version__, "command": command, **facts.as_data(design)}
         notes = design.notes_with(design.sample.notes)
@@ -43,16 +44,16 @@ def planned(design: Design, args: argparse.Namespace, command: str) -> str:
     return "\n\n".join([facts.heading(design), output.as_table(head, shown, "<<<<"), "\n".join(lines)])
 
 
-def _cost(design: Design, max_features: int | None) -> dict[str, Any]:
+def _cost(design: Design, args: argparse.Namespace) -> dict[str, Any]:
     """Evaluations and memory; each scan of a forward pass evaluates every unit that is not selected."""
-    n, p = design.sample.table.values.shape
+    (n, p), max_features = design.sample.table.values.shape, args.max_features
     included = design.sample.choice.include
     candidates = len(design.units) - len(included)
     additions = min(candidates, max((max_features or candidates + len(included)) - len(included), 0), n - 1)
     scans = min(additions + 1, candidates)
     widest = sorted(map(design.width, design.units), reverse=True)
     n_rows = min(p, sum(widest[: len(included) + additions + 1]))  # of the Gram matrix
-    solver = choose_solver(n, p, max_features)
+    solver = choose_solver(n, p, max_features) if args.model in MODELS else "columns"
     return {
         "solver": solver,
         "first_scan": candidates,

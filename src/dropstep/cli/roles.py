@@ -17,8 +17,9 @@ class Roles:
     ----------
     targets : tuple of int
         Target columns.
-    weights, row_groups : int or None
-        Columns with sample weights, and with the groups of rows that cross-validation keeps together.
+    weights, offset, strata, row_groups : int or None
+        Columns with sample weights, an offset and strata, and with the groups of rows that cross-validation keeps
+        together.
     exclude, include, categorical : tuple of int
         Columns that are excluded, included from the start, and read as categories.
     groups : tuple of tuple of int
@@ -27,6 +28,8 @@ class Roles:
 
     targets: tuple[int, ...]
     weights: int | None
+    offset: int | None
+    strata: int | None
     row_groups: int | None
     exclude: tuple[int, ...]
     include: tuple[int, ...]
@@ -36,7 +39,17 @@ class Roles:
     @property
     def others(self) -> tuple[int, ...]:
         """Columns that are needed in addition to target and features."""
-        return tuple(j for j in (self.weights, self.row_groups) if j is not None)
+        return tuple(j for j, _ in self._named_others)
+
+    @property
+    def _named_others(self) -> list[tuple[int, str]]:
+        named = (
+            (self.weights, "weights"),
+            (self.offset, "offset"),
+            (self.strata, "strata"),
+            (self.row_groups, "groups"),
+        )
+        return [(j, name) for j, name in named if j is not None]
 
     @property
     def forced(self) -> set[int]:
@@ -52,9 +65,7 @@ class Roles:
         """The name of the role of each column."""
         names = dict.fromkeys(range(n_columns), "ignored") | dict.fromkeys(features, "feature")
         names |= dict.fromkeys(self.targets, "target")
-        for j, name in ((self.weights, "weights"), (self.row_groups, "groups")):
-            if j is not None:
-                names[j] = name
+        names |= dict(self._named_others)
         return tuple(names[j] for j in range(n_columns))
 
 
@@ -65,8 +76,10 @@ def roles_of(args: argparse.Namespace, names: Sequence[str]) -> Roles:
         return None if text is None else find_one(option, text, names)
 
     roles = Roles(
-        targets=find_all("--target", [args.target], names),
+        targets=_targets(args, names),
         weights=one("--weights", getattr(args, "weights", None)),
+        offset=one("--offset", getattr(args, "offset", None)),
+        strata=one("--strata", getattr(args, "strata", None)),
         row_groups=one("--groups-column", getattr(args, "groups_column", None)),
         exclude=find_all("--exclude", args.exclude, names),
         include=find_all("--include", args.include, names),
@@ -75,6 +88,19 @@ def roles_of(args: argparse.Namespace, names: Sequence[str]) -> Roles:
     )
     _check(roles, names)
     return roles
+
+
+def _targets(args: argparse.Namespace, names: Sequence[str]) -> tuple[int, ...]:
+    """The columns of --target; for Cox regression those of --time and --event."""
+    survival = {option: getattr(args, option, None) for option in ("time", "event")}
+    is_cox = getattr(args.model, "kind", args.model) == "cox"
+    if is_cox and (None in survival.values() or args.target is not None):
+        raise ValueError("--model cox needs --time and --event, in place of --target")
+    if is_cox:
+        return tuple(find_one(f"--{option}", str(text), names) for option, text in survival.items())
+    if given := [option for option, text in survival.items() if text is not None]:
+        raise ValueError(f"--{given[0]} applies to --model cox only; add --model cox, or omit it")
+    return find_all("--target", [args.target], names)
 
 
 def _check(roles: Roles, names: Sequence[str]) -> None:

@@ -66,7 +66,8 @@ def _search(design: Design, args: argparse.Namespace, progress: Progress) -> Sel
     parameters |= {"equivalents": bool(args.report) or args.format == "json"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # they are among the notes of the path
-        return select(design.table, design.y, **parameters, sample_weight=design.weights, callback=report)
+        per_row: dict[str, Any] = {"sample_weight": design.weights, "offset": design.offset, "strata": design.strata}
+        return select(design.table, design.y, **parameters, **per_row, callback=report)
 
 
 def _write(design: Design, path: SelectionPath, args: argparse.Namespace, command: str) -> None:

@@ -7,6 +7,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from dropstep.models.families import FAMILIES
+from dropstep.models.glm.family import LikelihoodFamily
 from dropstep.models.least_squares.criteria import CRITERIA, Criterion
 from dropstep.search.strategies import FBED, STRATEGIES
 
@@ -17,7 +19,13 @@ PARAMETRIC_STRATEGIES: Mapping[str, type[FBED]] = {"fbed": FBED}
 
 def criterion_of(text: str) -> str | Criterion:
     """A criterion by name, or with parameters: cp:sigma2=2,per_sample."""
-    return _named("criterion", text, ["auto", *CRITERIA], CRITERIA)
+    return _named("criterion", text, ["auto", *CRITERIA, "deviance"], CRITERIA)
+
+
+def model_of(text: str) -> str | LikelihoodFamily:
+    """A model by name, or with parameters: logistic:shortlist=16 or cox:ties=breslow."""
+    families = {name: type(family) for name, family in FAMILIES.items() if isinstance(family, LikelihoodFamily)}
+    return _named("model", text, list(FAMILIES), families)
 
 
 def strategy_of(text: str) -> str | FBED:
@@ -51,10 +59,14 @@ def parameters(named: Any) -> dict[str, str]:
     if named is None or not dataclasses.is_dataclass(named):
         return {}
     types = {field.name: str(field.type) for field in dataclasses.fields(named) if field.init}
-    return {name: kind for name, kind in types.items() if kind.split(" |")[0] in ("float", "int", "bool")}
+    return {name: kind for name, kind in types.items() if kind.split(" |")[0] in ("float", "int", "bool", "Ties")}
 
 
-def _parameter(key: str, value: str, kind: str) -> float | int | bool:
+def _parameter(key: str, value: str, kind: str) -> float | int | bool | str | None:
+    if kind == "Ties":
+        return value
+    if kind.endswith("None") and value == "none":
+        return None
     if kind.startswith("bool"):
         answers = {"": True, "true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
         if value.lower() not in answers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -287,8 +287,8 @@ def as_library(X: Any, library: str) -> Any:
     return frame.to_pandas() if library == "pandas" else frame.to_polars()
 
 
-def split_columns(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-    """Replace y and sample_weight by the columns of the frame X that they name, and remove these columns from X.
+def split_columns(X: Any, y: Any, others: Mapping[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
+    """Replace y and other values per row by the columns of the frame X that they name, and remove these from X.
 
     Parameters
     ----------
@@ -296,31 +296,29 @@ def split_columns(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         The table.
     y : array-like, str or list of str
         Target values, or the names of target columns.
-    sample_weight : array-like, str or None
-        Row weights, or the name of their column.
+    others : mapping of str to array-like, str or None
+        Values per row by the name of their parameter, or the name of their column.
 
     Returns
     -------
     tuple
-        X, y and sample_weight.
+        X, y and others.
     """
     several = isinstance(y, list | tuple) and is_frame(X) and len(y) != len(X) and all(isinstance(v, str) for v in y)
-    if not (isinstance(y, str) or several or isinstance(sample_weight, str)) or not is_frame(X):
-        return X, y, sample_weight
+    named = {parameter: value for parameter, value in others.items() if isinstance(value, str)}
+    if not (isinstance(y, str) or several or named) or not is_frame(X):
+        return X, y, dict(others)
     names = frame_names(X) or ()
     targets = [y] if isinstance(y, str) else list(y) if several else []
-    weights = [sample_weight] if isinstance(sample_weight, str) else []
-    for parameter, given in (("y", targets), ("sample_weight", weights)):
-        for name in given:
-            _check_name(parameter, name, names)
-    taken = {*targets, *weights}
+    for parameter, name in (*(("y", name) for name in targets), *named.items()):
+        _check_name(parameter, name, names)
     if isinstance(y, str):
         y = X[y]
     elif targets:
         y = take_columns(X, [names.index(name) for name in targets])
-    if weights:
-        sample_weight = X[sample_weight]
-    return take_columns(X, [j for j, name in enumerate(names) if name not in taken]), y, sample_weight
+    taken = {*targets, *named.values()}
+    features = take_columns(X, [j for j, name in enumerate(names) if name not in taken])
+    return features, y, {**others, **{parameter: X[name] for parameter, name in named.items()}}
 
 
 def _check_name(parameter: str, name: str, names: tuple[str, ...]) -> None:

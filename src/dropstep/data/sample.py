@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,20 +22,33 @@ from dropstep.data.leakage import (
 )
 from dropstep.data.missing import MISSING, complete_rows, rows_without
 from dropstep.data.table import Table, as_weights
-from dropstep.data.target import Categorical, Target, as_target, as_values, missing_targets
+from dropstep.data.target import Categorical, as_values, missing_targets
 from dropstep.parameters import Parameters
 
 Floats = NDArray[np.float64]
+ReadTarget = Callable[[Any, int, "Floats | None"], Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
-    """What a search uses of a table.
+class Rows:
+    """What is given per row in addition to X and y: arrays, names of columns of X, or None.
 
     Attributes
     ----------
-    table : Table
-        The design matrix, with the names of its columns.
+    weights, offset, strata : array-like of shape (n_samples,), str or None
+    """
+
+    weights: Any = None
+    offset: Any = None
+    strata: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """What is known of the features before a search.
+
+    Attributes
+    ----------
     names : tuple of str or None
         Feature names of the table; None if it has none.
     n_features : int
@@ -44,48 +57,82 @@ class Sample:
         How the columns of the design matrix encode the features; None if they are the features.
     choice : Choice
         Features that are included, excluded and selected together; factors that resemble identifiers are excluded.
-    target : Continuous or Categorical
-        Target values or class labels.
     target_names : tuple of str or None
         Name of each target; None if y has none.
-    weights : ndarray of shape (n_samples,) or None
-        Row weights.
-    rows : ndarray of bool or None
-        Rows of the table that are used; None if all are.
-    features : Table or Frame
-        The features themselves, of the rows that are used.
     notes : tuple of str
         Warnings about the table, one sentence each.
     """
 
-    table: Table
     names: tuple[str, ...] | None
     n_features: int
     encoding: Encoding | None
     choice: Choice
-    target: Target
     target_names: tuple[str, ...] | None
-    weights: Floats | None
-    rows: NDArray[np.bool_] | None
-    features: Table | Frame
     notes: tuple[str, ...]
 
+    @property
+    def column_names(self) -> tuple[str, ...] | None:
+        """Names of the columns of the design matrix."""
+        return self.names if self.encoding is None else self.encoding.column_names
 
-def sample_of(X: Any, y: Any, sample_weight: Any, given: Parameters, row_groups: Any = None) -> Sample:
+
+@dataclass(frozen=True, eq=False)
+class Sample(Features):
+    """What a search uses of a table.
+
+    Attributes
+    ----------
+    table : Table
+        The design matrix, with the names of its columns.
+    target : Continuous, Categorical or another type that a model family reads
+        The target.
+    weights : ndarray of shape (n_samples,) or None
+        Row weights.
+    offset, strata : array-like of shape (n_samples,) or None
+        As given, for the rows that are used.
+    rows : ndarray of bool or None
+        Rows of the table that are used; None if all are.
+    features : Table or Frame
+        The features themselves, of the rows that are used.
+    """
+
+    table: Table
+    target: Any
+    weights: Floats | None
+    offset: Any
+    strata: Any
+    rows: NDArray[np.bool_] | None
+    features: Table | Frame
+
+
+def sample_of(
+    X: Any,
+    y: Any,
+    rows: Rows,
+    given: Parameters,
+    read_target: ReadTarget,
+    row_groups: Any = None,
+    *,
+    ignore_separating: bool = False,
+) -> Sample:
     """What a search uses of a table: complete rows, with factors encoded.
 
     Parameters
     ----------
     X : array-like or frame of shape (n_samples, n_features)
-        The features; if y or sample_weight name columns of a frame, also these.
+        The features; if y or rows name columns of a frame, also these.
     y : array-like of shape (n_samples,) or (n_samples, n_targets), str or list of str
-        Target values or class labels, or the columns that contain them.
-    sample_weight : array-like of shape (n_samples,), str or None
-        Row weights, or the column that contains them.
+        The target, or the columns that contain it.
+    rows : Rows
+        Weights, offset and strata.
     given : Parameters
-        Parameters of the selection: `model`, `include`, `exclude`, `groups` and `missing`.
+        Parameters of the selection: `include`, `exclude`, `groups` and `missing`.
+    read_target : callable
+        Validates y; called with y, the number of rows, and the weights.
     row_groups : array-like of shape (n_samples,) or None, default=None
         One label per row, which must not be missing.
+    ignore_separating : bool, default=False
+        Whether factors that separate classes are ignored, with a note.
 
     Returns
     -------
@@ -93,33 +140,47 @@ def sample_of(X: Any, y: Any, sample_weight: Any, given: Parameters, row_groups:
     """
     if given.missing not in MISSING:
         raise ValueError(f"missing must be one of {', '.join(map(repr, MISSING))}; got {given.missing!r}")
-    X, y, sample_weight = split_columns(X, y, sample_weight)
+    X, y, others = split_columns(X, y, {"sample_weight": rows.weights, "offset": rows.offset, "strata": rows.strata})
     names, table = _target_names(y), read(X)
     choice = as_choice(table.n_features, table.names, given.include, given.exclude, given.groups)
     notes: list[str] = []
     if isinstance(table, Frame):
         table.refuse_unusable(choice.features(choice.exclude))
         choice = _without_identifiers(table, choice, notes)
-    others = [] if given.missing != "drop" else _incomplete(table.n_rows, y, sample_weight, row_groups)
-    rows, dropped = complete_rows(table, choice, others, given.missing)
-    if rows is not None and isinstance(table, Frame):  # the rows that remain may be identified by fewer levels
-        choice = _without_identifiers(table.at(rows), choice, notes)
-        rows, dropped = complete_rows(table, choice, others, given.missing)
-    if rows is not None:
-        table, y, sample_weight = table.at(rows), as_values(y)[rows], _at(sample_weight, rows)
+    gaps = [] if given.missing != "drop" else _incomplete(table.n_rows, y, (*others.values(), row_groups))
+    kept, dropped = complete_rows(table, choice, gaps, given.missing)
+    if kept is not None and isinstance(table, Frame):  # the rows that remain may be identified by fewer levels
+        choice = _without_identifiers(table.at(kept), choice, notes)
+        kept, dropped = complete_rows(table, choice, gaps, given.missing)
+    if kept is not None:
+        table, y = table.at(kept), as_values(y)[kept]
+        others = {name: _at(values, kept) for name, values in others.items()}
     notes += dropped
     excluded = set(choice.features(choice.exclude))
-    weights = as_weights(sample_weight, table.n_rows)
-    target = as_target(y, table.n_rows, given.model, weights)
+    weights = as_weights(others["sample_weight"], table.n_rows)
+    target = read_target(y, table.n_rows, weights)
     if isinstance(table, Frame):
-        frame = _ready(table, excluded, target, weights, given.missing, notes)
+        classes = target if ignore_separating and isinstance(target, Categorical) else None
+        frame = _ready(table, excluded, classes, weights, given.missing, notes)
         encoding = Encoding.of(frame)
         design = Table(encoding.encode(frame), encoding.column_names)
     else:
         encoding, design = None, _without_gaps(table, excluded)
     notes += table_notes(design, encoding, table.names, excluded)
     return Sample(
-        design, table.names, table.n_features, encoding, choice, target, names, weights, rows, table, tuple(notes)
+        names=table.names,
+        n_features=table.n_features,
+        encoding=encoding,
+        choice=choice,
+        target_names=names,
+        notes=tuple(notes),
+        table=design,
+        target=target,
+        weights=weights,
+        offset=others["offset"],
+        strata=others["strata"],
+        rows=kept,
+        features=table,
     )
 
 
@@ -139,18 +200,24 @@ def _without_identifiers(frame: Frame, choice: Choice, notes: list[str]) -> Choi
     return choice.without(found)
 
 
-def _incomplete(n_rows: int, y: Any, sample_weight: Any, row_groups: Any) -> list[NDArray[np.bool_]]:
-    """Rows without a target, without a weight, and without a row group."""
-    return [missing_targets(y, n_rows), rows_without(sample_weight, n_rows), rows_without(row_groups, n_rows)]
+def _incomplete(n_rows: int, y: Any, others: Sequence[Any]) -> list[NDArray[np.bool_]]:
+    """Rows without a target, and rows without another value that is needed."""
+    return [missing_targets(y, n_rows), *(rows_without(values, n_rows) for values in others)]
 
 
-def _at(sample_weight: Any, rows: NDArray[np.bool_]) -> Any:
-    weights = np.asarray(sample_weight)
-    return weights[rows] if weights.ndim else sample_weight
+def _at(values: Any, rows: NDArray[np.bool_]) -> Any:
+    """Some rows of an array-like; a number, or None, is the same for all rows."""
+    array = np.asarray(values)
+    return array[rows] if array.ndim else values
 
 
 def _ready(
-    frame: Frame, excluded: Collection[int], target: Target, weights: Floats | None, missing: str, notes: list[str]
+    frame: Frame,
+    excluded: Collection[int],
+    classes: Categorical | None,
+    weights: Floats | None,
+    missing: str,
+    notes: list[str],
 ) -> Frame:
     """The factors as they are encoded: none for what is excluded or separates classes, missing values as a level."""
     ignored = Factor(np.zeros(frame.n_rows, dtype=np.intp), ())
@@ -160,7 +227,7 @@ def _ready(
         if not isinstance(column, Factor) or column is ignored:
             continue
         columns[j] = factor = column.with_missing_level() if missing == "level" else column
-        if isinstance(target, Categorical) and separates_classes(factor, target, weights):
+        if classes is not None and separates_classes(factor, classes, weights):
             separating.append(j)
             columns[j] = ignored
     if separating:

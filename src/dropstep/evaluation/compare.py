@@ -19,9 +19,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from dropstep.data.frame import Frame
-from dropstep.data.sample import Sample, sample_of
+from dropstep.data.sample import Rows as PerRow
+from dropstep.data.sample import Sample
 from dropstep.data.table import Table
 from dropstep.data.target import Categorical, Target
+from dropstep.models.families import as_family
+from dropstep.models.least_squares.family import LeastSquaresFamily
 from dropstep.parameters import Parameters
 from dropstep.result import SelectionPath
 from dropstep.search.strategies import STRATEGIES
@@ -132,7 +135,13 @@ def compare(
     list of Row
         One per strategy, then one with all features and one with none.
     """
-    sample = sample_of(X, y, None, Parameters(**params), row_groups)
+    given = Parameters(**params)
+    family = as_family(given.model)
+    if not isinstance(family, LeastSquaresFamily):
+        raise ValueError(f"compare supports the models 'linear' and 'discriminant'; got {given.model!r}")
+    sample = family.sample(X, y, PerRow(), given, row_groups)
+    if not isinstance(sample, Sample):
+        raise ValueError("compare repeats the selection on parts of the rows, which Moments do not have; pass X and y")
     target = sample.target
     params = {**params, "model": "discriminant" if isinstance(target, Categorical) else "linear"}
     if row_groups is not None and sample.rows is not None:

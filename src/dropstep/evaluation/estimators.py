@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import GammaRegressor, LinearRegression, LogisticRegression, PoissonRegressor
 
 from dropstep.coefficients import Coefficients
 from dropstep.data.frame import as_table, frame_names, is_frame, take_columns
@@ -16,6 +16,7 @@ from dropstep.result import SelectionPath
 
 Floats = NDArray[np.float64]
 
+MEANS = ("rate ratio", "mean ratio")  # effects in models with a log link, whose mean is predicted
 MIN_SINGULAR = 1e-4  # relative singular value of the class means below which a canonical variate is omitted
 
 
@@ -32,14 +33,20 @@ def predict(path: SelectionPath, X: Any) -> NDArray[Any]:
     Returns
     -------
     ndarray of shape (n_samples,) or (n_samples, n_targets)
-        Values of the targets, or class labels.
+        Values of the targets, class labels, or means, of a row whose offset is 0; for Cox regression the log of the
+        hazard, up to a constant.
     """
     fit = _coefficients(path)
     values = fit.linear_predictor(_selected_columns(path, fit, X))
-    return values if fit.priors is None else np.array(fit.targets)[values.argmax(axis=1)]
+    if fit.classes is None:
+        return np.asarray(np.exp(values)) if fit.effect in MEANS else values
+    scores = values.reshape(len(values), -1)
+    if fit.priors is None:  # log odds against the first class
+        scores = np.column_stack([np.zeros(len(scores)), scores])
+    return np.asarray(np.array(fit.classes)[scores.argmax(axis=1)])
 
 
-def to_estimator(path: SelectionPath) -> LinearRegression | LinearDiscriminantAnalysis:
+def to_estimator(path: SelectionPath) -> Any:
     """Convert the coefficients of a path to a fitted scikit-learn estimator.
 
     Parameters
@@ -49,13 +56,18 @@ def to_estimator(path: SelectionPath) -> LinearRegression | LinearDiscriminantAn
 
     Returns
     -------
-    LinearRegression or LinearDiscriminantAnalysis
+    LinearRegression, LinearDiscriminantAnalysis, LogisticRegression, PoissonRegressor or GammaRegressor
         Its X consists of the selected columns, in order of entry.
     """
     fit = _coefficients(path)
     if not fit.names:
         raise ValueError("no feature is selected, and scikit-learn has no estimator without features; use path.predict")
-    estimator = _regression(fit) if fit.priors is None else _discriminant(fit)
+    if fit.effect == "hazard ratio":
+        raise ValueError(
+            "scikit-learn has no Cox regression; use path.predict, or fit scikit-survival's on the columns"
+        )
+    make = _discriminant if fit.priors is not None else _likelihood if fit.effect is not None else _regression
+    estimator = make(fit)
     estimator.n_features_in_ = len(fit.names)
     if path.feature_names is not None:
         estimator.feature_names_in_ = np.array(fit.names, dtype=object)
@@ -101,6 +113,20 @@ def _selected_features(path: SelectionPath, X: Any) -> Any:
 def _regression(fit: Coefficients) -> LinearRegression:
     estimator = LinearRegression()
     estimator.coef_, estimator.intercept_ = fit.coef, fit.intercept
+    return estimator
+
+
+def _likelihood(fit: Coefficients) -> LogisticRegression | PoissonRegressor | GammaRegressor:
+    """Without regularisation; a multinomial model has a function for the first class as well, which is 0."""
+    if fit.classes is None:
+        estimator = (PoissonRegressor if fit.effect == "rate ratio" else GammaRegressor)(alpha=0)
+        estimator.coef_, estimator.intercept_ = fit.coef, fit.intercept
+        estimator._base_loss = estimator._get_loss()
+        return estimator
+    estimator, baseline = LogisticRegression(C=np.inf), int(len(fit.classes) > 2)
+    estimator.coef_ = np.pad(np.atleast_2d(fit.coef), ((baseline, 0), (0, 0)))
+    estimator.intercept_ = np.pad(np.array(fit.intercept, ndmin=1), (baseline, 0))
+    estimator.classes_ = np.array(fit.classes)
     return estimator
 
 

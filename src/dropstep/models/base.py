@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.coefficients import Coefficients
+from dropstep.data.sample import Features, Rows
+from dropstep.parameters import Parameters
 from dropstep.result import PartialTest, StopReason
 
 Floats = NDArray[np.float64]
@@ -145,8 +147,11 @@ class Model(Protocol):
         """Losses of removing each selected unit."""
         ...
 
-    def confirm(self, units: Indices) -> Scan:
-        """Exact gains (or losses) of the first of some units in descending order of promise; by ascending unit."""
+    def confirm(self, units: Indices, without: int | None = None) -> Scan:
+        """Exact gains (or losses) of the first of some units in descending order of promise; by ascending unit.
+
+        Gains are those after removing the selected unit `without` if it is given.
+        """
         ...
 
     def add(self, units: Sequence[int]) -> None:
@@ -166,6 +171,76 @@ class Model(Protocol):
         ...
 
 
+class FamilyModel(Model, Protocol):
+    """A model as its family makes it: what a result records of it."""
+
+    @property
+    def kind(self) -> str:
+        """Name of the model."""
+        ...
+
+    @property
+    def solver(self) -> str:
+        """Whether the Gram matrix is precomputed or its rows are computed on demand."""
+        ...
+
+    @property
+    def criterion_info(self) -> CriterionInfo: ...
+
+    @property
+    def n(self) -> float:
+        """Number of rows (sum of weights), or of events."""
+        ...
+
+    @property
+    def max_rank(self) -> float:
+        """How many independent columns the rows can estimate."""
+        ...
+
+    @property
+    def sample_unit(self) -> str:
+        """What `n` counts, in the plural."""
+        ...
+
+    def rank(self, units: Sequence[int]) -> int:
+        """Number of columns of some units that do not depend on others of the same unit; constant ones excluded."""
+        ...
+
+
+class Problem(Protocol):
+    """Data as one family reads them; a model of them is made when the units are known."""
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of the design matrix."""
+        ...
+
+    @property
+    def varying(self) -> Bools:
+        """Which columns are not constant."""
+        ...
+
+    def model(self, criterion: Any, units: Units, candidates: Indices, n_candidates: int) -> FamilyModel:
+        """A model of candidate columns that form a number of units."""
+        ...
+
+    def notes(self, model: Any, excluded: set[int]) -> Iterator[str]:
+        """What the reader of a path should know about the data and the final fit, except for excluded columns."""
+        ...
+
+
+class Family(Protocol):
+    """A model family, with its parameters."""
+
+    def sample(self, X: Any, y: Any, rows: Rows, given: Parameters, row_groups: Any = None) -> Features:
+        """Validate data: the features, and whatever else the family uses of the table."""
+        ...
+
+    def problem(self, sample: Any, solver: str, max_features: int | None) -> Problem:
+        """The problem of a sample of this family; at most `max_features` units will be selected."""
+        ...
+
+
 @runtime_checkable
 class CheapScans(Protocol):
     """A model whose scans cost no fits, so that rankings and replacements are computed after the search."""
@@ -179,8 +254,8 @@ class CheapScans(Protocol):
 class Fitted(Protocol):
     """A model with coefficients."""
 
-    def coefficients(self, names: Sequence[str]) -> Coefficients:
-        """Coefficients of the selected columns, whose names are given in order of entry."""
+    def coefficients(self, columns: Sequence[int], names: Sequence[str]) -> Coefficients:
+        """Coefficients of the selected columns, in the order given, with their names."""
         ...
 
 

@@ -116,12 +116,12 @@ class Search:
             return StopReason.POOL
         return StopReason.MAX_FEATURES if self.full else reason
 
-    def _confirmed(self, scan: Scan) -> Scan:
+    def _confirmed(self, scan: Scan, without: int | None = None) -> Scan:
         """Exact gains of the most promising units, where the scan only screens."""
         if scan.exact or not scan.feasible.any():
             return scan
         order = np.argsort(np.where(scan.feasible, -scan.gains, np.inf), kind="stable")[: int(scan.feasible.sum())]
-        exact = self.model.confirm(scan.units[order])
+        exact = self.model.confirm(scan.units[order], without)
         self._count(exact)
         return exact
 
@@ -154,6 +154,17 @@ class Search:
     def _exact_removals(self) -> Scan:
         scan = self.removals()
         return scan if scan.exact else self._confirmed(replace(scan, gains=-scan.gains))
+
+    def _all_removals(self) -> Scan:
+        """Exact losses of all selected units that may be removed."""
+        scan = self.removals()
+        if scan.exact:
+            return scan
+        scans = [self.model.confirm(scan.units[at : at + 1]) for at in range(len(scan.units))]
+        for one in scans:
+            self._count(one)
+        losses = [float(one.gains[0]) if one.feasible[0] else math.inf for one in scans]
+        return replace(scan, gains=np.array(losses), exact=True)
 
     def cheapest_removal(self) -> Move | None:
         """The selected unit whose removal worsens the score least, whatever the rules say."""
@@ -189,7 +200,7 @@ class Search:
     def best_exchange(self, pool: Indices | None = None) -> tuple[Move, Move] | None:
         """The removal, and the addition (of the pool) in its place, that together gain most, if the score improves."""
         pool = self.pool if pool is None else pool
-        removals = self.removals()
+        removals = self._all_removals()
         self.n_evaluations -= removals.n_evaluations  # an exchange is evaluated as a pair
         if self.model.saturated() is StopReason.EXACT or not len(removals.units) or not len(pool):
             return None
@@ -212,10 +223,19 @@ class Search:
         return self.best_exchange(scan.units[at : at + 1])
 
     def _additions_without(self, unit: int, pool: Indices) -> Scan:
-        """Gains of candidates if a selected unit were removed."""
+        """Exact gains of candidates if a selected unit were removed.
+
+        Where scans only screen, gains are those of the most promising candidates; the others are not feasible.
+        """
         scan = self.model.additions(pool, without=unit)
         self._count(scan)
-        return scan
+        if scan.exact:
+            return scan
+        exact = self._confirmed(scan, unit)
+        gains, feasible = np.zeros(len(pool)), np.zeros(len(pool), dtype=bool)
+        at = np.searchsorted(pool, exact.units)
+        gains[at], feasible[at] = exact.gains, exact.feasible
+        return replace(scan, gains=gains, feasible=feasible, exact=True)
 
     def start_from_all(self) -> list[int]:
         """Units of the pool, in order, without those that depend on others."""
@@ -252,8 +272,8 @@ class Search:
         An exchange costs the loss less what the candidate gains once the unit is removed; at most `near` are returned,
         cheapest first, whose exchange costs up to `share` of the loss. Units are named by their first feature.
         """
-        evaluations = self.n_evaluations
-        pool, removals = np.sort(np.concatenate([self.pool, self.dropped])), self.removals()
+        evaluations, fits = self.n_evaluations, self.n_fits
+        pool, removals = np.sort(np.concatenate([self.pool, self.dropped])), self._all_removals()
         known = dict(zip(removals.units.tolist(), removals.gains.tolist(), strict=True))
         first = {u: self.units.features([u])[0] for u in [v for v in self.selected if v in known][:most]}
         found: dict[int, tuple[tuple[int, float], ...]] = {}
@@ -263,7 +283,7 @@ class Search:
             costs = loss - gains
             cheapest = [i for i in np.argsort(costs, kind="stable")[:near] if costs[i] <= share * loss]
             found[feature] = tuple((self.units.features([int(pool[i])])[0], float(costs[i])) for i in cheapest)
-        self.n_evaluations = evaluations
+        self.n_evaluations, self.n_fits = evaluations, fits
         return {feature: known[unit] for unit, feature in first.items()}, found
 
     # --- steps -------------------------------------------------------------------------------------------------------

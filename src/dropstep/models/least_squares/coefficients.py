@@ -127,6 +127,7 @@ def _discriminant(problem: Problem, solution: Solution, names: tuple[str, ...]) 
         intercept,
         solution.spread(_in_units(scores, problem, solution.independent)),
         problem.df - len(solution.at),
+        classes=tuple(origin.labels.tolist()),
         priors=priors,
         means=means if origin.exponents is None else np.ldexp(means, origin.exponents[columns]),
     )

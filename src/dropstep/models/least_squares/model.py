@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.coefficients import Coefficients
-from dropstep.models.base import Bools, Floats, Indices, Scan, Units
+from dropstep.models.base import Bools, CriterionInfo, Floats, Indices, Scan, Units
 from dropstep.models.least_squares.coefficients import coefficients
 from dropstep.models.least_squares.criteria import Criterion, Size
 from dropstep.models.least_squares.explained import Explained
@@ -32,6 +32,8 @@ class LeastSquares:
 
     Where the digits of a Gram matrix do not suffice, the model continues from the rows, if the problem has them.
     """
+
+    sample_unit = "rows"
 
     def __init__(self, problem: Problem, criterion: Criterion, units: Units, max_features: int | None = None) -> None:
         self.problem, self.criterion, self.units = problem, criterion, units
@@ -56,6 +58,26 @@ class LeastSquares:
     @property
     def greater_is_better(self) -> bool:
         return self.criterion.better > 0
+
+    @property
+    def kind(self) -> str:
+        return self.problem.kind
+
+    @property
+    def solver(self) -> str:
+        return self.problem.solver
+
+    @property
+    def criterion_info(self) -> CriterionInfo:
+        return self.criterion.info
+
+    @property
+    def n(self) -> float:
+        return self.problem.n
+
+    @property
+    def max_rank(self) -> float:
+        return self.problem.max_rank
 
     # --- scans -------------------------------------------------------------------------------------------------------
 
@@ -97,9 +119,10 @@ class LeastSquares:
         tests = PartialTests(self.explained, update, self._size.rank - update.rank, update.feasible, adding=False)
         return Scan(units, losses, np.ones(len(units), dtype=bool), n_evaluations=len(units), tests=tests)
 
-    def confirm(self, units: Indices) -> Scan:
+    def confirm(self, units: Indices, without: int | None = None) -> Scan:
         """Gains or losses of units; all scans are exact."""
-        return self.removals(units) if set(units.tolist()) <= set(self._selected) else self.additions(units)
+        removing = without is None and set(units.tolist()) <= set(self._selected)
+        return self.removals(units) if removing else self.additions(units, without)
 
     def saturated(self) -> StopReason | None:
         """Why no unit can be added: the fit is exact, or no residual degrees of freedom remain."""
@@ -156,9 +179,9 @@ class LeastSquares:
         fresh._start(self.problem)
         return fresh
 
-    def coefficients(self, names: Sequence[str]) -> Coefficients:
-        """Coefficients of the selected columns, whose names are given in order of entry."""
-        return coefficients(self.problem, self.projection, self.explained, self.units.columns(self._selected), names)
+    def coefficients(self, columns: Sequence[int], names: Sequence[str]) -> Coefficients:
+        """Coefficients of the selected columns, in the order given, with their names."""
+        return coefficients(self.problem, self.projection, self.explained, columns, names)
 
     def release(self) -> None:
         """Free what was kept for features that might have been added next."""

@@ -17,6 +17,10 @@ STRATEGIES = {
 MODELS = {
     "linear": "least squares for a continuous target",
     "discriminant": "discriminant analysis for a categorical target",
+    "logistic": "logistic regression, multinomial for more than two classes; candidates are ranked by the score test",
+    "poisson": "Poisson regression of counts, with log link; candidates are ranked by the score test",
+    "gamma": "gamma regression of positive numbers, with log link; candidates are ranked by the score test",
+    "cox": "Cox regression of survival times; candidates are ranked by the score test",
 }
 
 CRITERIA = {
@@ -28,6 +32,7 @@ CRITERIA = {
     "aicc": "Akaike information criterion corrected for small samples",
     "bic": "Bayesian information criterion",
     "ebic": "extended Bayesian information criterion, which also penalises the number of candidates searched",
+    "deviance": "residual deviance",
     "trace": "trace of inv(Sw) Sb (Lawley-Hotelling), between-class relative to within-class scatter",
     "pillai": "Pillai's trace, the sum of the squared canonical correlations",
     "wilks": "Wilks' lambda, the share of the generalised variance that the classes do not explain",

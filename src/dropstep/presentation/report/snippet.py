@@ -23,7 +23,7 @@ class NoLiteralError(ValueError):
 
 
 def snippet(path: SelectionPath) -> str:
-    """Write the code that computes a path from X and y, and sample_weight if the rows were weighted.
+    """Write the code that computes a path from X and y, and from what else was given per row.
 
     Parameters
     ----------
@@ -52,6 +52,7 @@ def snippet(path: SelectionPath) -> str:
         arguments.append(f"{name}={code}")
     if path.weighted:
         arguments.append("sample_weight=sample_weight")
+    arguments += [f"{name}={name}" for name in path.per_row]
     if path.stop is StopReason.CALLBACK:
         before.append("callback = ...  # fill in: a callback stopped the search")
         arguments.append("callback=callback")

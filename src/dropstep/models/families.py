@@ -1,0 +1,32 @@
+"""Model families by name: the one list of what `model` may be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dropstep.models.base import Family
+from dropstep.models.glm.family import Cox, Gamma, LikelihoodFamily, Logistic, Poisson
+from dropstep.models.least_squares.family import LeastSquaresFamily
+
+FAMILIES: dict[str, Family] = {
+    "auto": LeastSquaresFamily("auto"),
+    "linear": LeastSquaresFamily("linear"),
+    "discriminant": LeastSquaresFamily("discriminant"),
+    "logistic": Logistic(),
+    "poisson": Poisson(),
+    "gamma": Gamma(),
+    "cox": Cox(),
+}
+MODELS = tuple(FAMILIES)
+
+
+def as_family(model: Any) -> Family:
+    """A family by name, or as an object with parameters."""
+    if isinstance(model, LikelihoodFamily):
+        return model
+    if not isinstance(model, str) or model not in FAMILIES:
+        raise ValueError(
+            f"model must be one of {', '.join(map(repr, MODELS))}, or an object such as Logistic(shortlist=16); "
+            f"got {model!r}"
+        )
+    return FAMILIES[model]

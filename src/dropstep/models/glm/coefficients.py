@@ -1,0 +1,64 @@
+"""Coefficients of a fit in the units of the features, with standard errors from the information matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dropstep.coefficients import Coefficients
+
+if TYPE_CHECKING:
+    from dropstep.models.glm.model import GeneralizedLinear
+
+Floats = NDArray[np.float64]
+
+EFFECTS = {"logistic": "odds ratio", "poisson": "rate ratio", "gamma": "mean ratio", "cox": "hazard ratio"}
+
+
+def coefficients(model: GeneralizedLinear, columns: Sequence[int], names: Sequence[str]) -> Coefficients:
+    """Coefficients of the present fit of a model; 0 for a column that depends on the others.
+
+    With x = centre + scale z, coefficients of z become coef = theta / scale, and the intercept is reduced by
+    coef' centre; covariances follow by the same linear map. The covariance is that of the expected information, times
+    the dispersion (Pearson's statistic over its degrees of freedom for gamma, 1 otherwise), as R's `summary`.
+    """
+    fitted, likelihood = model.fitted, model.likelihood
+    at, q, first = list(fitted.columns), likelihood.n_outputs, int(likelihood.has_intercept)
+    M = np.diag(np.concatenate([np.ones(first), 1 / model.design.scale[at]]))
+    if first:
+        M[0, 1:] = -model.design.centre[0, at] / model.design.scale[at]
+    covariance = fitted.covariance * likelihood.dispersion(fitted.local, len(at))
+    full = np.kron(M, np.eye(q))
+    errors = np.sqrt(np.maximum(np.diagonal(full @ covariance @ full.T), 0.0)).reshape(-1, q)
+    theta = M @ fitted.theta
+    place = {j: i for i, j in enumerate(columns)}
+    here = [place[j] for j in at]
+    labels = model.labels
+    return Coefficients(
+        names=tuple(names),
+        columns=tuple(columns),
+        targets=("y",) if labels is None else labels[1:],
+        intercept=_one(theta[0]) if first else None,
+        coef=_spread(theta[first:], here, len(columns), 0.0),
+        df_resid=likelihood.df - len(at),
+        std_error=_spread(errors[first:], here, len(columns), np.nan),
+        intercept_std_error=_one(errors[0]) if first else None,
+        statistic="t" if likelihood.has_dispersion else "z",
+        classes=labels,
+        effect=EFFECTS[likelihood.name],
+    )
+
+
+def _one(values: Floats) -> Any:
+    """A number if there is one function, an array if there are several."""
+    return float(values[0]) if len(values) == 1 else values
+
+
+def _spread(values: Floats, at: Sequence[int], n_columns: int, fill: float) -> Floats:
+    """Values of the independent columns, one row per function, as values of all columns."""
+    full = np.full((values.shape[1], n_columns), fill)
+    full[:, list(at)] = values.T
+    return full[0] if len(full) == 1 else full

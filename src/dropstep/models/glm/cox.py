@@ -1,0 +1,231 @@
+"""Cox's partial likelihood, with Efron's or Breslow's treatment of ties, and strata.
+
+Rows are sorted by stratum and descending time, so that a risk set is a range of rows and its sums are cumulative sums.
+At a time with D tied events, Efron's denominators are S0 - f S0d for f = 0, 1/D, ..., (D - 1)/D, where S0 is the sum
+of exp(eta) over the risk set and S0d the sum over the tied events; Breslow's are S0, D times.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dropstep.models.glm.likelihood import RECEDES, Local
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+Ties = Literal["efron", "breslow"]
+
+
+class RiskSets:
+    """Which rows are at risk when events happen.
+
+    Attributes
+    ----------
+    strata : list of slice
+        Rows of each stratum.
+    end : ndarray of shape (n_groups,)
+        The risk set of a group of tied events ends before this row, and starts where its stratum does.
+    event, event_group : ndarray of shape (n_events,)
+        Rows that are events, and their groups.
+    denominator_group, fraction, count : ndarray of shape (n_denominators,)
+        Group of each denominator, its fraction f, and how often it occurs.
+    """
+
+    def __init__(self, time: Floats, event: NDArray[np.bool_], stratum: Indices, weights: Floats, ties: Ties) -> None:
+        starts = np.flatnonzero(np.r_[True, stratum[1:] != stratum[:-1]])
+        self.strata = [slice(int(a), int(b)) for a, b in zip(starts, np.r_[starts[1:], len(time)], strict=True)]
+        self.event = np.flatnonzero(event)
+        new = np.r_[True, (time[1:] != time[:-1]) | (stratum[1:] != stratum[:-1])]
+        moment = np.cumsum(new) - 1  # distinct times of each stratum
+        distinct, self.event_group = np.unique(moment[self.event], return_inverse=True)
+        last = np.r_[np.flatnonzero(new)[1:], len(time)]
+        self.end = last[distinct]
+        deaths = np.bincount(self.event_group, weights[self.event])
+        if ties == "breslow":
+            self.denominator_group = np.arange(len(deaths))
+            self.fraction, self.count = np.zeros(len(deaths)), deaths.astype(np.float64)
+        else:
+            whole = np.rint(deaths).astype(np.intp)
+            self.denominator_group = np.repeat(np.arange(len(deaths)), whole)
+            first = np.repeat(np.cumsum(whole) - whole, whole)
+            self.fraction = (np.arange(whole.sum()) - first) / whole[self.denominator_group]
+            self.count = np.ones(len(self.fraction))
+
+    def at_risk(self, values: Floats) -> Floats:
+        """Sums over the risk set of each group."""
+        total = np.empty_like(values)
+        for rows in self.strata:
+            np.cumsum(values[rows], axis=0, out=total[rows])
+        return np.asarray(total[self.end - 1])
+
+    def events(self, values: Floats) -> Floats:
+        """Sums over the events of each group."""
+        return np.asarray(np.add.reduceat(values[self.event], self._first_events, axis=0))
+
+    @cached_property
+    def _first_events(self) -> Indices:
+        return np.searchsorted(self.event_group, np.arange(len(self.end)))
+
+    def spread(self, values: Floats) -> Floats:
+        """For each row, the sum over the groups at whose times it is at risk."""
+        placed = np.zeros((len(self._n), *values.shape[1:]))
+        np.add.at(placed, self.end - 1, values)
+        for rows in self.strata:
+            placed[rows] = np.cumsum(placed[rows][::-1], axis=0)[::-1]
+        return placed
+
+    @cached_property
+    def _n(self) -> range:
+        return range(self.strata[-1].stop)
+
+    def largest(self, values: Floats) -> Floats:
+        """Maxima over the risk set of each group."""
+        running = np.concatenate([np.maximum.accumulate(values[rows]) for rows in self.strata])
+        return np.asarray(running[self.end - 1])
+
+
+class CoxLocal:
+    """The partial likelihood at one eta."""
+
+    def __init__(self, sets: RiskSets, weights: Floats, eta: Floats) -> None:
+        self._sets, self._w, self._eta = sets, weights, eta
+        shift = np.empty(len(eta))
+        for rows in sets.strata:
+            shift[rows] = eta[rows].max()
+        self._shift = shift
+        self._risk = weights * np.exp(eta - shift)
+
+    @cached_property
+    def _total(self) -> Floats:
+        """Sum of exp(eta) over the risk set of each group."""
+        return np.maximum(self._sets.at_risk(self._risk), np.finfo(np.float64).tiny)
+
+    @cached_property
+    def _denominators(self) -> Floats:
+        """Denominators relative to the sum over the risk set."""
+        sets = self._sets
+        tied = (sets.events(self._risk) / self._total)[sets.denominator_group]
+        return np.asarray(1 - sets.fraction * tied)
+
+    @cached_property
+    def deviance(self) -> float:
+        sets, w, at = self._sets, self._w, self._sets.event
+        logs = np.log(self._denominators) + np.log(self._total)[sets.denominator_group]
+        return 2 * float(sets.count @ logs - w[at] @ (self._eta - self._shift)[at])
+
+    def _sums(self, values: Floats) -> Floats:
+        """Sums over the denominators of each group."""
+        sets = self._sets
+        return np.bincount(sets.denominator_group, sets.count * values, minlength=len(sets.end)).astype(np.float64)
+
+    @cached_property
+    def _hazard(self) -> Floats:
+        """exp(eta) times the cumulative hazard of each row: the expected number of events."""
+        sets = self._sets
+        cumulative = sets.spread(self._sums(1 / self._denominators) / self._total)
+        tied = self._sums(sets.fraction / self._denominators) / self._total
+        cumulative[sets.event] -= tied[sets.event_group]
+        return np.asarray(self._risk * cumulative)
+
+    @cached_property
+    def residual(self) -> Floats:
+        """Martingale residuals."""
+        residual = -self._hazard
+        residual[self._sets.event] += self._w[self._sets.event]
+        return residual[:, None]
+
+    @cached_property
+    def _moments(self) -> tuple[Floats, Floats, Floats]:
+        """Sums over denominators of 1, f and f^2, over the denominators' squares."""
+        f, square = self._sets.fraction, self._denominators**2
+        return self._sums(1 / square), self._sums(f / square), self._sums(f * f / square)
+
+    def _means(self, Z: Floats) -> tuple[Floats, Floats]:
+        """Sums of exp(eta) z over the risk set and over the tied events, relative to that of exp(eta)."""
+        risk, total = self._risk[:, None] * Z, self._total[:, None]
+        return self._sets.at_risk(risk) / total, self._sets.events(risk) / total
+
+    def weighted(self, Z: Floats) -> Floats:
+        """W Z. With S1 and S1d the sums of exp(eta) z, the mean of z is (S1 - f S1d) / (S0 - f S0d)."""
+        sets, (a, b, c) = self._sets, (m[:, None] for m in self._moments)
+        mean, tied = self._means(Z)
+        means = sets.spread((a * mean - b * tied) / self._total[:, None])
+        means[sets.event] -= ((b * mean - c * tied) / self._total[:, None])[sets.event_group]
+        return np.asarray(self._hazard[:, None] * Z - self._risk[:, None] * means)[:, None, :, None]
+
+    def gram(self, Z: Floats, *, observed: bool = False) -> Floats:
+        a, b, c = (m[:, None] for m in self._moments)
+        mean, tied = self._means(Z)
+        cross = tied.T @ (b * mean)
+        own = Z.T @ (self._hazard[:, None] * Z)
+        return np.asarray(own - mean.T @ (a * mean) + cross + cross.T - tied.T @ (c * tied))
+
+    def squares(self, block: Floats, rows: slice) -> Floats:
+        a, b, c = self._moments
+        mean, tied = self._means(block)
+        own = self._hazard @ (block * block)
+        return np.asarray(own - a @ mean**2 + 2 * (b @ (mean * tied)) - c @ tied**2)[:, None, None]
+
+    def explained(self, Z: Floats, added: Floats, score: float) -> float:
+        """Share of the martingale residuals' sum of squares that a regression on Z and the added columns explains."""
+        root = np.sqrt(self._w)
+        Q = np.linalg.qr(np.column_stack([Z, added]) * root[:, None])[0]
+        residual = self.residual[:, 0] / root
+        return float(np.sum((Q.T @ residual) ** 2) / np.sum(residual**2))
+
+
+class CoxRegression:
+    """Proportional hazards.
+
+    Parameters
+    ----------
+    time : ndarray of shape (n_rows,)
+    event : ndarray of bool of shape (n_rows,)
+    stratum : ndarray of shape (n_rows,)
+        Codes of the strata; rows are sorted by stratum and descending time.
+    weights : ndarray of shape (n_rows,)
+        Frequencies, all positive; whole numbers at the events for Efron's ties.
+    offset : ndarray of shape (n_rows,)
+    ties : {"efron", "breslow"}
+    """
+
+    name = "cox"
+    n_outputs = 1
+    has_intercept = False
+    n_nuisance = 0
+    has_dispersion = False
+
+    def __init__(
+        self,
+        time: Floats,
+        event: NDArray[np.bool_],
+        stratum: Indices,
+        weights: Floats,
+        offset: Floats,
+        ties: Ties,
+    ) -> None:
+        self.sets = RiskSets(time, event, stratum, weights, ties)
+        self.w, self.offset = weights, offset[:, None]
+        self.n = float(weights[event].sum())
+        self.df = float(weights.sum()) - len(self.sets.strata)
+
+    def at(self, eta: Floats) -> CoxLocal:
+        return CoxLocal(self.sets, self.w, eta[:, 0])
+
+    def start(self) -> Floats:
+        return np.empty((0, 1))
+
+    def minus_twice_loglik(self, deviance: Floats | float) -> Floats | float:
+        return deviance
+
+    def dispersion(self, local: Local, n_params: int) -> float:
+        return 1.0
+
+    def recedes(self, direction: Floats) -> bool:
+        u = direction[:, 0]
+        excess = u[self.sets.event] - self.sets.largest(u)[self.sets.event_group]
+        return bool(excess.min() >= -RECEDES * np.abs(u).max())

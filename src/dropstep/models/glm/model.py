@@ -1,0 +1,396 @@
+"""Generalized linear models and Cox regression as a model that can be searched."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dropstep.coefficients import Coefficients
+from dropstep.models.base import CriterionInfo, Indices, Scan, Units
+from dropstep.models.glm.coefficients import coefficients
+from dropstep.models.glm.criteria import Penalised, entry_test
+from dropstep.models.glm.design import Design, independent_columns
+from dropstep.models.glm.likelihood import Likelihood, Pointwise
+from dropstep.models.glm.newton import maximise
+from dropstep.models.glm.screening import Fitted, Statistics, score_tests, wald_tests
+from dropstep.models.glm.significance import StatisticTests
+from dropstep.result import StopReason
+
+Floats = NDArray[np.float64]
+
+EXACT = 1e-12  # deviance of an exact fit, relative to that of the empty selection
+SEPARATED = 1e-6  # the same where classes are separated, and the deviance approaches its infimum of 0
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The maximum of a likelihood for some units.
+
+    Attributes
+    ----------
+    columns : tuple of int
+        Linearly independent columns of the units.
+    theta : ndarray of shape (n_terms, n_outputs)
+        Intercept, if there is one, and coefficients of the standardised columns.
+    deviance : float
+    converged, separated : bool
+        See `Optimum`.
+    """
+
+    columns: tuple[int, ...]
+    theta: Floats
+    deviance: float
+    converged: bool
+    separated: bool
+
+
+class GeneralizedLinear:
+    """A selection of features of a design matrix, scored by a likelihood and a criterion.
+
+    Scans screen by score tests (additions) and Wald tests (removals) of the present fit, which cost no fits; `confirm`
+    refits. No selection is fitted twice.
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+    design : Design
+    criterion : Penalised
+    units : Units
+    shortlist : int or None
+        Number of units that `confirm` refits; None refits all.
+    labels : tuple or None, default=None
+        Class labels of a logistic regression.
+    """
+
+    greater_is_better = False
+    solver = "columns"
+
+    def __init__(
+        self,
+        likelihood: Likelihood,
+        design: Design,
+        criterion: Penalised,
+        units: Units,
+        shortlist: int | None,
+        labels: tuple[Any, ...] | None = None,
+    ) -> None:
+        self.likelihood, self.design, self.criterion = likelihood, design, criterion
+        self.units, self.shortlist, self.labels = units, shortlist, labels
+        self.max_rank = likelihood.n - 2
+        self._fits: dict[tuple[int, ...], Fit] = {}
+        self._last_scores: tuple[Fitted, Indices, Statistics] | None = None
+        self.fitted = self._empty()
+
+    def _empty(self) -> Fitted:
+        """The fit without features."""
+        like = self.likelihood
+        Z = np.ones((len(like.offset), int(like.has_intercept)), order="F")
+        optimum = maximise(like, Z, like.start())
+        self._fits[()] = Fit((), optimum.theta, optimum.local.deviance, optimum.converged, optimum.separated)
+        return Fitted((), (), np.empty(0, dtype=np.intp), Z, optimum.theta, optimum.local)
+
+    # --- queries -----------------------------------------------------------------------------------------------------
+
+    @property
+    def kind(self) -> str:
+        return self.likelihood.name
+
+    @property
+    def sample_unit(self) -> str:
+        return "events" if self.kind == "cox" else "rows"
+
+    @property
+    def criterion_info(self) -> CriterionInfo:
+        return self.criterion.info
+
+    @property
+    def n(self) -> float:
+        return self.likelihood.n
+
+    @property
+    def fit(self) -> Fit:
+        """The fit of the present selection."""
+        return self._fits[self.fitted.units]
+
+    @property
+    def null_deviance(self) -> float:
+        return self._fits[()].deviance
+
+    @property
+    def failed(self) -> tuple[tuple[int, ...], ...]:
+        """Selections whose fit did not converge."""
+        return tuple(units for units, fit in self._fits.items() if not fit.converged)
+
+    @property
+    def score(self) -> float:
+        return self._score(self.fitted.units)
+
+    def _score(self, units: tuple[int, ...]) -> float:
+        fit = self._fits[units]
+        return float(self.criterion.score(fit.deviance, len(fit.columns) * self._q, self._n_units(units)))
+
+    def _n_units(self, units: tuple[int, ...]) -> int:
+        """Units with an independent column; the others are redundant and not counted."""
+        found = set(self._fits[units].columns)
+        return sum(not found.isdisjoint(self.units.columns([u])) for u in units)
+
+    @property
+    def _q(self) -> int:
+        return self.likelihood.n_outputs
+
+    def rank(self, units: Sequence[int]) -> int:
+        """Number of columns of some units that do not depend on others of the same unit; constant ones excluded."""
+        if self.units.members is None:
+            return int(np.count_nonzero(self.design.varying[list(units)]))
+        return sum(len(self._independent(self.units.columns([u]))) for u in units)
+
+    def saturated(self) -> StopReason | None:
+        """Why no unit can be added: the fit is exact, or no residual degrees of freedom remain."""
+        fit = self.fit
+        if fit.deviance <= (SEPARATED if fit.separated else EXACT) * self.null_deviance:
+            return StopReason.EXACT
+        return StopReason.ROWS if len(fit.columns) + 1 > self.max_rank else None
+
+    # --- scans -------------------------------------------------------------------------------------------------------
+
+    def additions(self, units: Indices, without: int | None = None) -> Scan:
+        """Screening gains of adding each unit, after removing the selected unit `without` if it is given."""
+        base, n_fits = self._base(without)
+        found = self._scores(base, units)
+        n_columns = found.n_params // self._q
+        room = len(base.columns) + n_columns <= self.max_rank
+        feasible = found.feasible & room
+        after = self._expected(base, -found.values)
+        gains = self._score(base.units) - self.criterion.score(
+            after, (len(base.columns) * self._q) + found.n_params, self._n_units(base.units) + 1
+        )
+        return Scan(
+            units,
+            np.where(feasible, gains, 0.0),
+            feasible,
+            exact=False,
+            n_evaluations=len(units),
+            n_fits=n_fits,
+            tests=self._score_tests(base, found, feasible, ordered=True),
+            reason=None if feasible.any() else StopReason.ROWS if (found.feasible & ~room).any() else StopReason.SPAN,
+        )
+
+    def removals(self, units: Indices) -> Scan:
+        """Screening losses of removing each selected unit."""
+        found = wald_tests(self.fitted, units)
+        redundant = found.n_params == 0
+        losses = self.criterion.score(
+            self._expected(self.fitted, found.values),
+            len(self.fitted.columns) * self._q - found.n_params,
+            self._n_units(self.fitted.units) - ~redundant,
+        )
+        losses = np.where(redundant, 0.0, losses - self.score)
+        tests = self._ratio_tests(self.fitted, found.values, found.n_params)
+        return Scan(units, losses, np.ones(len(units), dtype=bool), exact=False, n_evaluations=len(units), tests=tests)
+
+    def confirm(self, units: Indices, without: int | None = None) -> Scan:
+        """Exact gains, or losses, of the first `shortlist` of some units in descending order of promise."""
+        chosen = np.sort(units[: self.shortlist])
+        removing = without is None and set(chosen.tolist()) <= set(self.fitted.units)
+        return self._confirm_removals(chosen) if removing else self._confirm_additions(chosen, without)
+
+    def _confirm_additions(self, chosen: Indices, without: int | None) -> Scan:
+        base, n_fits = self._base(without)
+        found, before = self._scores(base, chosen), self._score(base.units)
+        gains, feasible = np.zeros(len(chosen)), np.zeros(len(chosen), dtype=bool)
+        for i in np.flatnonzero(found.feasible):
+            unit = int(chosen[i])
+            units = _with(base.units, unit)
+            n_fits += self._ensure(units, base, feasible=True)
+            fit = self._fits[units]
+            feasible[i] = fit.converged and len(fit.columns) > len(base.columns)
+            if feasible[i]:
+                gains[i] = before - self._score(units)
+                if gains[i] > 0 and not self._may_enter(base, unit, float(found.values[i])):
+                    gains[i] = 0.0
+        tests = self._score_tests(base, found, feasible, ordered=False)
+        reason = None if feasible.any() else StopReason.SPAN
+        return Scan(chosen, gains, feasible, n_fits=n_fits, tests=tests, reason=reason)
+
+    def _confirm_removals(self, chosen: Indices) -> Scan:
+        n_fits, base, now = 0, self.fitted, self.score
+        losses, ratios, n_params = np.zeros(len(chosen)), np.zeros(len(chosen)), np.zeros(len(chosen), dtype=np.intp)
+        feasible = np.ones(len(chosen), dtype=bool)
+        for i, unit in enumerate(chosen.tolist()):
+            units = _without(base.units, unit)
+            n_fits += self._ensure(units, base)
+            fit = self._fits[units]
+            feasible[i] = fit.converged
+            losses[i] = self._score(units) - now
+            ratios[i] = max(fit.deviance - self.fit.deviance, 0.0)
+            n_params[i] = (len(base.columns) - len(fit.columns)) * self._q
+        return Scan(chosen, losses, feasible, n_fits=n_fits, tests=self._ratio_tests(base, ratios, n_params))
+
+    def _scores(self, base: Fitted, units: Indices) -> Statistics:
+        """Score statistics of units; those of the last scan are reused."""
+        if self._last_scores is not None and self._last_scores[0] is base:
+            _, known, found = self._last_scores
+            places = np.searchsorted(known, units)
+            if len(known) and np.array_equal(known[np.minimum(places, len(known) - 1)], units):
+                return found.at(places)
+        found = score_tests(self.design, self.units, units, base)
+        self._last_scores = (base, units, found)
+        return found
+
+    def _expected(self, base: Fitted, change: Floats) -> Floats:
+        """Deviances after changes that were estimated to second order."""
+        deviance = self._fits[base.units].deviance
+        if not self.likelihood.has_dispersion:
+            return np.asarray(deviance + change)
+        reduced = deviance**2 / (deviance + np.abs(change) + np.finfo(float).tiny)  # stays positive
+        return np.where(change > 0, deviance + change, reduced)
+
+    def _may_enter(self, base: Fitted, unit: int, score: float) -> bool:
+        """Whether the test of `Penalised.entry_level` is passed."""
+        level = self.criterion.entry_level(self._n_units(base.units) + 1)
+        if level is None:
+            return True
+        added = self.design.columns(self._independent(self.units.columns([unit])))
+        share = base.local.explained(base.Z, added, score)
+        df = self.likelihood.df - len(base.columns)
+        return entry_test(share, added.shape[1], self._q, df) <= level
+
+    # --- tests -------------------------------------------------------------------------------------------------------
+
+    def _score_tests(
+        self, base: Fitted, found: Statistics, feasible: NDArray[np.bool_], *, ordered: bool
+    ) -> StatisticTests:
+        """Score tests. With a dispersion: the F test of the working regression, whose sum of squares is Pearson's."""
+        values, df = found.values, found.n_params.astype(np.float64)
+        if not self.likelihood.has_dispersion:
+            return StatisticTests(values, df, feasible, None, ordered_by_gain=ordered)
+        assert isinstance(base.local, Pointwise)
+        room = self.likelihood.df - len(base.columns) - df
+        least = np.finfo(float).eps * base.local.pearson + np.finfo(float).tiny
+        unexplained = np.maximum(base.local.pearson - values, least)
+        ratio = values / unexplained * np.maximum(room, 0.0)
+        return StatisticTests(ratio, df, feasible, room, ordered_by_gain=ordered)
+
+    def _ratio_tests(self, base: Fitted, values: Floats, n_params: Indices) -> StatisticTests:
+        """Tests of removals: values are Wald statistics or deviance differences."""
+        df = n_params.astype(np.float64)
+        feasible = np.ones(len(values), dtype=bool)
+        if not self.likelihood.has_dispersion:
+            return StatisticTests(values, df, feasible, None, ordered_by_gain=True)
+        room = self.likelihood.df - len(base.columns)
+        phi = self.likelihood.dispersion(base.local, len(base.columns))
+        return StatisticTests(values / phi, df, feasible, np.full(len(values), room), ordered_by_gain=True)
+
+    # --- moves -------------------------------------------------------------------------------------------------------
+
+    def add(self, units: Sequence[int]) -> None:
+        """Select units."""
+        self._move_to(tuple(sorted({*self.fitted.units, *units})))
+
+    def remove(self, units: Sequence[int]) -> None:
+        """Remove selected units."""
+        self._move_to(tuple(u for u in self.fitted.units if u not in units))
+
+    def _move_to(self, units: tuple[int, ...]) -> None:
+        self._ensure(units, self.fitted)
+        self.fitted = self._load(units, self.fitted)
+
+    def copy(self) -> GeneralizedLinear:
+        """An independent model with the same selection."""
+        other = copy.copy(self)
+        other._fits = dict(self._fits)
+        return other
+
+    def coefficients(self, columns: Sequence[int], names: Sequence[str]) -> Coefficients:
+        """Coefficients of the selected columns, in the order given, with their names."""
+        return coefficients(self, columns, names)
+
+    def release(self) -> None:
+        """Free the statistics of the last scan."""
+        self._last_scores = None
+
+    def independent(self, units: Indices) -> list[int]:
+        """Units, in order, that do not depend on the selected ones or on the ones before."""
+        chosen = self.units.columns(self.fitted.units)
+        columns = [*chosen, *self.units.columns(units)]
+        found = set(self._independent(columns))
+        return [u for u in units.tolist() if not found.isdisjoint(self.units.columns([u]))]
+
+    # --- fits --------------------------------------------------------------------------------------------------------
+
+    def _base(self, without: int | None) -> tuple[Fitted, int]:
+        """The present fit, or that without a unit, and the number of fits it took."""
+        if without is None:
+            return self.fitted, 0
+        units = _without(self.fitted.units, without)
+        if self._last_scores is not None and self._last_scores[0].units == units:
+            return self._last_scores[0], 0
+        n_fits = self._ensure(units, self.fitted)
+        return self._load(units, self.fitted), n_fits
+
+    def _independent(self, columns: Sequence[int]) -> tuple[int, ...]:
+        """Columns, in order, that do not depend on the ones before; constant ones excluded."""
+        varying = [j for j in columns if self.design.varying[j]]
+        if len(varying) <= 1:
+            return tuple(varying)
+        Z = self.design.columns(varying)
+        return tuple(varying[i] for i in independent_columns(Z.T @ Z))
+
+    def _ensure(self, units: tuple[int, ...], base: Fitted, *, feasible: bool = False) -> int:
+        """Fit units, starting from a fit of other units, unless they are known; returns the number of fits made.
+
+        A feature that screening found feasible does not depend on the selected ones, nor do these on each other without
+        one of them; what else is fitted is checked.
+        """
+        if units in self._fits:
+            return 0
+        columns = self.units.columns(units)
+        single = self.units.members is None and len(base.columns) == len(base.units)
+        if not (single and (feasible or set(units) <= set(base.units))):
+            columns = self._independent(columns)
+        Z, theta = self._terms(columns, base)
+        null = np.zeros_like(theta)
+        null[: len(self._fits[()].theta)] = self._fits[()].theta
+        diverged = self._fits[base.units].separated and len(units) < len(base.units)
+        optimum = maximise(self.likelihood, Z, null if diverged else theta)
+        if not optimum.converged:
+            optimum = maximise(self.likelihood, Z, null)
+        self._fits[units] = Fit(columns, optimum.theta, optimum.local.deviance, optimum.converged, optimum.separated)
+        return 1
+
+    def _terms(self, columns: tuple[int, ...], base: Fitted) -> tuple[Floats, Floats]:
+        """The intercept and standardised columns, and coefficients to start from: those of `base`, 0 for the others."""
+        first = int(self.likelihood.has_intercept)
+        Z = np.empty((len(base.Z), first + len(columns)), order="F")
+        theta = np.zeros((first + len(columns), self._q))
+        Z[:, :first], theta[:first] = 1.0, base.theta[:first]
+        places = {j: first + i for i, j in enumerate(base.columns)}
+        new = [i for i, j in enumerate(columns) if j not in places]
+        for i, j in enumerate(columns):
+            if j in places:
+                Z[:, first + i], theta[first + i] = base.Z[:, places[j]], base.theta[places[j]]
+        if new:
+            Z[:, [first + i for i in new]] = self.design.columns([columns[i] for i in new])
+        return Z, theta
+
+    def _load(self, units: tuple[int, ...], base: Fitted) -> Fitted:
+        """What screening reads of a known fit."""
+        fit = self._fits[units]
+        Z, _ = self._terms(fit.columns, base)
+        unit_of = {j: u for u in units for j in self.units.columns([u])}
+        owner = np.array([unit_of[j] for j in fit.columns], dtype=np.intp)
+        local = self.likelihood.at(self.likelihood.offset + Z @ fit.theta)
+        return Fitted(units, fit.columns, owner, Z, fit.theta, local)
+
+
+def _with(units: tuple[int, ...], unit: int) -> tuple[int, ...]:
+    return tuple(sorted({*units, unit}))
+
+
+def _without(units: tuple[int, ...], unit: int) -> tuple[int, ...]:
+    return tuple(u for u in units if u != unit)

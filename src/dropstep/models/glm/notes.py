@@ -1,0 +1,63 @@
+"""Notes: what the reader of a path should know about the fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy import special
+
+from dropstep.data.table import Table, listed
+from dropstep.models.glm.likelihood import Pointwise
+from dropstep.models.glm.model import GeneralizedLinear
+
+OVERDISPERSED = 0.001  # level of the test for overdispersion
+MIN_RATIO = 1.5  # Pearson ratio below which overdispersion is not reported
+
+
+def notes(model: GeneralizedLinear, names: tuple[str, ...] | None) -> Iterator[str]:
+    """Notes on a model after a search."""
+    table = Table(np.empty((0, model.design.n_columns)), names)
+    if model.fit.separated:
+        selected = listed(table, list(model.fit.columns))
+        yield (
+            f"{selected}: separate the outcomes, so that the likelihood has no maximum and some coefficients are "
+            "infinite; the deviance is its infimum, and coefficients and standard errors are meaningless"
+        )
+    if not model.fit.converged:
+        yield "the fit of the selected features did not converge; its deviance and coefficients are not reliable"
+    selected_units = set(model.fitted.units)
+    if aside := sorted({u for units in model.failed for u in units if u not in selected_units}):
+        yield (
+            f"{listed(table, list(model.units.columns(aside)))}: a fit with it did not converge; "
+            "set aside where that happened"
+        )
+    yield from _overdispersion(model)
+    yield from _too_few_rows(model)
+
+
+def _overdispersion(model: GeneralizedLinear) -> Iterator[str]:
+    local, like = model.fitted.local, model.likelihood
+    room = like.df - len(model.fitted.columns)
+    if like.name != "poisson" or room <= 0 or not isinstance(local, Pointwise):
+        return
+    ratio = local.pearson / room
+    if ratio > MIN_RATIO and special.chdtrc(room, local.pearson) < OVERDISPERSED:
+        yield (
+            f"the counts are overdispersed: Pearson's statistic is {ratio:.3g} times its degrees of freedom; gains and "
+            "significance are overstated, and standard errors too small by the square root of that"
+        )
+
+
+def _too_few_rows(model: GeneralizedLinear) -> Iterator[str]:
+    """An empty selection that no candidate could have changed."""
+    if model.fitted.units or not model.criterion.penalised or model.likelihood.has_dispersion:
+        return
+    q = model.likelihood.n_outputs
+    charge = model.criterion.score(0.0, q, 1) - model.criterion.score(0.0, 0, 0)
+    if charge >= model.null_deviance:
+        yield (
+            f"{model.n:g} {model.sample_unit} are so few that no candidate could enter: the deviance is "
+            f"{model.null_deviance:.3g}, and {model.criterion.name} charges {charge:.3g} for the first feature; use "
+            "more rows, or fewer candidates"
+        )

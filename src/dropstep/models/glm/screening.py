@@ -1,0 +1,153 @@
+"""Screening: score tests of all candidates from one pass over the columns, Wald tests from the information matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dropstep.models.base import Bools, Units
+from dropstep.models.glm.design import DEPENDENT, Design
+from dropstep.models.glm.likelihood import Local
+from dropstep.models.glm.newton import solve
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A fit with what screening reads of it.
+
+    Attributes
+    ----------
+    units : tuple of int
+        Selected units, ascending.
+    columns : tuple of int
+        Their linearly independent columns.
+    owner : ndarray of shape (n_columns,)
+        Unit of each column.
+    Z : ndarray of shape (n_rows, n_terms)
+        Standardised columns, after the intercept if there is one.
+    theta : ndarray of shape (n_terms, n_outputs)
+    local : Local
+        The likelihood at the fit.
+    """
+
+    units: tuple[int, ...]
+    columns: tuple[int, ...]
+    owner: Indices
+    Z: Floats
+    theta: Floats
+    local: Local
+
+    @cached_property
+    def information(self) -> Floats:
+        """Expected information about theta, by term and output."""
+        return self.local.gram(self.Z)
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """Inverse of the information: the covariance of theta in units of the dispersion."""
+        return solve(self.information, np.eye(len(self.information)))
+
+    def params(self, unit: int) -> Indices:
+        """Positions in theta, flattened, of the parameters of a unit."""
+        q = self.theta.shape[1]
+        first = self.Z.shape[1] - len(self.columns)
+        terms = first + np.flatnonzero(self.owner == unit)
+        return np.asarray((terms[:, None] * q + np.arange(q)).ravel(), dtype=np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """Test statistics of units, in units of the dispersion.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_units,)
+    n_params : ndarray of shape (n_units,)
+        Independent parameters, the degrees of freedom.
+    """
+
+    values: Floats
+    n_params: Indices
+
+    @property
+    def feasible(self) -> Bools:
+        return self.n_params > 0
+
+    def at(self, positions: Indices) -> Statistics:
+        """The statistics of some of the units."""
+        return Statistics(self.values[positions], self.n_params[positions])
+
+
+def score_tests(design: Design, units: Units, chosen: Indices, fitted: Fitted) -> Statistics:
+    """Score (Rao) statistics of adding each unit to a fit."""
+    members = [units.columns([int(u)]) for u in chosen] if units.members is not None else None
+    if members is None:
+        return _single(design, chosen, fitted)
+    widths = np.array([len(columns) for columns in members])
+    values, n_params = np.zeros(len(chosen)), np.zeros(len(chosen), dtype=np.intp)
+    alone = np.flatnonzero(widths == 1)
+    if len(alone):
+        found = _single(design, np.array([members[i][0] for i in alone], dtype=np.intp), fitted)
+        values[alone], n_params[alone] = found.values, found.n_params
+    for i in np.flatnonzero(widths > 1):
+        values[i], n_params[i] = _block(design.columns(members[i]), fitted)
+    return Statistics(values, n_params)
+
+
+def _single(design: Design, columns: Indices, fitted: Fitted) -> Statistics:
+    """Score statistics of single columns: c' inv(D) c, where D is the residual of x' W x given the selected."""
+    residual, q = fitted.local.residual, fitted.theta.shape[1]
+    V = np.column_stack([residual, fitted.local.weighted(fitted.Z).reshape(len(residual), -1)])
+    products, squares = np.zeros((len(columns), V.shape[1])), np.zeros((len(columns), q, q))
+    for rows, at, block in design.blocks(columns):
+        products[at] += block.T @ V[rows]
+        squares[at] += fitted.local.squares(block, rows)
+    c, cross = products[:, :q], products[:, q:].reshape(len(columns), q, -1)
+    projected = solve(fitted.information, cross.reshape(len(columns) * q, -1).T).T.reshape(cross.shape)
+    D = squares - np.einsum("jal,jbl->jab", cross, projected)
+    if q > 1:
+        return _quadratic_forms(c, D, squares)
+    d, own = D[:, 0, 0], squares[:, 0, 0]
+    feasible = d > DEPENDENT * own
+    values = np.divide(c[:, 0] ** 2, d, out=np.zeros(len(d)), where=feasible)
+    return Statistics(values, feasible.astype(np.intp))
+
+
+def _block(X: Floats, fitted: Fitted) -> tuple[float, int]:
+    """Score statistic of several columns, and their number of independent parameters."""
+    local = fitted.local
+    size = X.shape[1] * fitted.theta.shape[1]
+    WX = local.weighted(X)
+    own = np.tensordot(X, WX, axes=(0, 0)).reshape(size, size)
+    cross = np.tensordot(fitted.Z, WX, axes=(0, 0)).reshape(-1, size)
+    D = own - cross.T @ solve(fitted.information, cross)
+    found = _quadratic_forms((X.T @ local.residual).reshape(1, size), D[None], own[None])
+    return float(found.values[0]), int(found.n_params[0])
+
+
+def _quadratic_forms(c: Floats, D: Floats, own: Floats) -> Statistics:
+    """c' pinv(D) c and the rank of D, with eigenvalues relative to the diagonals before projection."""
+    diagonal = np.sqrt(np.maximum(np.einsum("jaa->ja", own), 0.0))
+    scale = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0)
+    values, vectors = np.linalg.eigh(D * scale[:, :, None] * scale[:, None, :])
+    kept = values > DEPENDENT * D.shape[1]
+    coordinates = np.einsum("jab,ja->jb", vectors, c * scale)
+    powers = np.divide(coordinates**2, values, out=np.zeros_like(values), where=kept)
+    return Statistics(powers.sum(axis=1), kept.sum(axis=1))
+
+
+def wald_tests(fitted: Fitted, chosen: Indices) -> Statistics:
+    """Wald statistics of selected units; 0 for a unit without an independent column."""
+    theta, covariance = fitted.theta.ravel(), fitted.covariance
+    values, n_params = np.zeros(len(chosen)), np.zeros(len(chosen), dtype=np.intp)
+    for i, unit in enumerate(chosen.tolist()):
+        at = fitted.params(unit)
+        values[i] = theta[at] @ solve(covariance[np.ix_(at, at)], theta[at])
+        n_params[i] = len(at)
+    return Statistics(values, n_params)

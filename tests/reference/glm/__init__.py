@@ -1,0 +1,1 @@
+"""Generalized linear models and Cox regression in their textbook form: every candidate is refitted."""

@@ -1,0 +1,244 @@
+"""Fits by iteratively reweighted least squares, and the partial likelihood by loops over events and risk sets.
+
+X has no intercept column; columns may be linearly dependent. Weights are frequencies.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Data:
+    """A response with what is given per row.
+
+    `y` holds 0 and 1, class codes, counts, positive numbers, or the columns time and event.
+    """
+
+    kind: str
+    y: Any
+    weights: Floats
+    offset: Floats
+    strata: Any
+    ties: str = "efron"
+
+    @property
+    def n_classes(self) -> int:
+        return int(self.y.max()) + 1 if self.kind == "multinomial" else 2
+
+
+@dataclass(frozen=True)
+class ReferenceFit:
+    beta: Floats
+    loglik: float
+    deviance: float
+    rank: int
+    information: Floats
+    X: Floats
+
+
+def independent(X: Floats) -> Floats:
+    """Columns of X that do not depend on the ones before, by least squares."""
+    kept: list[Floats] = []
+    for x in X.T:
+        if kept:
+            Q = np.linalg.qr(np.column_stack(kept))[0]
+            residual = x - Q @ (Q.T @ x)
+            residual = residual - Q @ (Q.T @ residual)
+        else:
+            residual = x
+        if residual @ residual > 1e-10 * (x @ x):
+            kept.append(x)
+    return np.column_stack(kept) if kept else np.empty((len(X), 0))
+
+
+def design(data: Data, X: Floats) -> Floats:
+    """Centred columns (within strata), after an intercept unless the model has none."""
+    centred = X.astype(float)
+    for s in set(data.strata):
+        rows = data.strata == s
+        centred[rows] -= centred[rows].mean(axis=0)
+    largest = np.abs(centred).max(axis=0, initial=0.0)
+    centred[:, largest < 1e-12 * np.abs(X).max(axis=0, initial=0.0)] = 0.0
+    centred = independent(centred / np.maximum(np.abs(centred).max(axis=0, initial=0.0), 1e-300))
+    return centred if data.kind == "cox" else np.column_stack([np.ones(len(X)), centred])
+
+
+def fit(data: Data, X: Floats, iterations: int = 60) -> ReferenceFit:
+    """Newton's method (Fisher scoring for gamma) with step halving, from zero."""
+    Z = design(data, X)
+    q = data.n_classes - 1 if data.kind == "multinomial" else 1
+    beta = np.zeros(Z.shape[1] * q)
+    if data.kind in ("poisson", "gamma"):
+        beta[0] = math.log(float(data.weights @ data.y / (data.weights @ np.exp(data.offset))))
+    value = loglik(data, Z, beta)
+    for _ in range(iterations * (3 if data.kind == "gamma" else 1)):
+        gradient, information = derivatives(data, Z, beta)
+        step = np.linalg.lstsq(information, gradient, rcond=1e-13)[0] if len(beta) else beta
+        if gradient @ step <= 1e-18:
+            break
+        length = 1.0
+        while (moved := loglik(data, Z, beta + length * step)) < value - 1e-12 * abs(value) and length > 1e-9:
+            length /= 2
+        if not length > 1e-9:
+            break
+        beta, value = beta + length * step, moved
+    information = derivatives(data, Z, beta)[1]
+    rank = (Z.shape[1] - (data.kind != "cox")) * q
+    return ReferenceFit(beta, full_loglik(data, value), deviance(data, value), rank, information, Z)
+
+
+# --- log likelihoods (gamma: with dispersion 1, up to a constant) ----------------------------------------------------
+
+
+def loglik(data: Data, Z: Floats, beta: Floats) -> float:
+    if data.kind == "cox":
+        return partial_loglik(data, Z @ beta)
+    if data.kind == "multinomial":
+        p = probabilities(data, Z, beta)
+        return float(sum(w * math.log(max(p[i, int(data.y[i])], 1e-300)) for i, w in enumerate(data.weights)))
+    eta, y, w = Z @ beta + data.offset, data.y, data.weights
+    if data.kind == "logistic":
+        return float(w @ (y * eta - np.logaddexp(0, eta)))
+    if data.kind == "poisson":
+        return float(w @ (y * eta - np.exp(eta)))
+    return float(-w @ (y * np.exp(-eta) + eta))
+
+
+def full_loglik(data: Data, value: float) -> float:
+    """The log likelihood with its constants, as R's logLik."""
+    w, n = data.weights, float(data.weights.sum())
+    if data.kind == "poisson":
+        return value - float(sum(a * math.lgamma(b + 1) for a, b in zip(w, data.y, strict=True)))
+    if data.kind != "gamma":
+        return value
+    shape = n / deviance(data, value)
+    log_y = float(w @ np.log(data.y))
+    return shape * value + n * (shape * math.log(shape) - math.lgamma(shape)) + (shape - 1) * log_y
+
+
+def deviance(data: Data, value: float) -> float:
+    w, y = data.weights, data.y
+    if data.kind == "poisson":
+        return 2 * (float(sum(a * (b * math.log(b) - b if b > 0 else 0.0) for a, b in zip(w, y, strict=True))) - value)
+    if data.kind == "gamma":
+        return 2 * (float(-w @ (1 + np.log(y))) - value)
+    return -2 * value
+
+
+def probabilities(data: Data, Z: Floats, beta: Floats) -> Floats:
+    eta = Z @ beta.reshape(Z.shape[1], -1)
+    weights = np.exp(np.column_stack([np.zeros(len(Z)), eta]) - eta.max(axis=1, initial=0.0)[:, None])
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def derivatives(data: Data, Z: Floats, beta: Floats) -> tuple[Floats, Floats]:
+    """Gradient of the log likelihood and expected information."""
+    if data.kind == "cox":
+        return cox_derivatives(data, Z, Z @ beta)
+    w = data.weights
+    if data.kind == "multinomial":
+        p = probabilities(data, Z, beta)
+        k = data.n_classes
+        gradient, information = np.zeros(len(beta)), np.zeros((len(beta), len(beta)))
+        for i, z in enumerate(Z):
+            own = np.eye(k)[int(data.y[i])]
+            gradient += w[i] * np.kron(z, (own - p[i])[1:])
+            information += w[i] * np.kron(np.outer(z, z), (np.diag(p[i]) - np.outer(p[i], p[i]))[1:, 1:])
+        return gradient, information
+    eta = Z @ beta + data.offset
+    if data.kind == "logistic":
+        mu = (1 + np.tanh(eta / 2)) / 2
+        return Z.T @ (w * (data.y - mu)), Z.T @ np.diag(w * mu * (1 - mu)) @ Z
+    mu = np.exp(eta)
+    if data.kind == "poisson":
+        return Z.T @ (w * (data.y - mu)), Z.T @ np.diag(w * mu) @ Z
+    return Z.T @ (w * (data.y / mu - 1)), Z.T @ np.diag(w) @ Z
+
+
+# --- Cox -------------------------------------------------------------------------------------------------------------
+
+
+def expanded(data: Data) -> list[int]:
+    """Rows repeated as often as their weights say."""
+    return [i for i, w in enumerate(data.weights) for _ in range(round(float(w)))]
+
+
+def terms(data: Data) -> list[tuple[list[int], list[int]]]:
+    """Events at each time of each stratum, and the rows at risk."""
+    time, event = data.y[:, 0], data.y[:, 1]
+    found = []
+    for s in sorted(set(data.strata)):
+        rows = [i for i in expanded(data) if data.strata[i] == s]
+        for t in sorted({float(time[i]) for i in rows if event[i]}):
+            found.append(([i for i in rows if time[i] == t and event[i]], [i for i in rows if time[i] >= t]))
+    return found
+
+
+def fractions(data: Data, d: int) -> list[float]:
+    return [0.0] * d if data.ties == "breslow" else [r / d for r in range(d)]
+
+
+def partial_loglik(data: Data, eta: Floats) -> float:
+    eta, total = eta + data.offset, 0.0
+    for events, at_risk in terms(data):
+        top = max(eta[i] for i in at_risk)
+        risk = sum(math.exp(eta[i] - top) for i in at_risk)
+        tied = sum(math.exp(eta[i] - top) for i in events)
+        total += sum(eta[i] - top for i in events)
+        total -= sum(math.log(risk - f * tied) for f in fractions(data, len(events)))
+    return total
+
+
+def cox_derivatives(data: Data, Z: Floats, eta: Floats) -> tuple[Floats, Floats]:
+    eta = eta + data.offset
+    gradient, information = np.zeros(Z.shape[1]), np.zeros((Z.shape[1], Z.shape[1]))
+    for events, at_risk in terms(data):
+        top = max(eta[i] for i in at_risk)
+        for f in fractions(data, len(events)):
+            s0, s1, s2 = 0.0, np.zeros(Z.shape[1]), np.zeros((Z.shape[1], Z.shape[1]))
+            for rows, sign in ((at_risk, 1.0), (events, -f)):
+                for i in rows:
+                    e = sign * math.exp(eta[i] - top)
+                    s0, s1, s2 = s0 + e, s1 + e * Z[i], s2 + e * np.outer(Z[i], Z[i])
+            gradient -= s1 / s0
+            information += s2 / s0 - np.outer(s1, s1) / s0**2
+        gradient += sum((Z[i] for i in events), np.zeros(Z.shape[1]))
+    return gradient, information
+
+
+# --- tests and criteria ----------------------------------------------------------------------------------------------
+
+
+def score_statistic(data: Data, X: Floats, added: Floats) -> tuple[float, int]:
+    """Rao's statistic of adding columns: gradient and information of the larger model at the smaller fit."""
+    small = fit(data, X)
+    Z = design(data, np.column_stack([X, added]))
+    q = data.n_classes - 1 if data.kind == "multinomial" else 1
+    beta = np.zeros(Z.shape[1] * q)
+    beta[: len(small.beta)] = small.beta
+    gradient, information = derivatives(data, Z, beta)
+    if not len(beta):
+        return 0.0, 0
+    return float(gradient @ np.linalg.solve(information, gradient)), len(beta) - len(small.beta)
+
+
+def score(data: Data, X: Floats, criterion: str) -> float:
+    """aic, aicc, bic or deviance of the model with columns X."""
+    found = fit(data, X)
+    if criterion == "deviance":
+        return found.deviance
+    extra = {"cox": 0, "gamma": 2, "multinomial": data.n_classes - 1}.get(data.kind, 1)
+    n = float(data.weights @ data.y[:, 1]) if data.kind == "cox" else float(data.weights.sum())
+    k = found.rank + extra
+    charge = {"aic": 2 * k, "bic": math.log(n) * k}.get(criterion)
+    if charge is None:
+        charge = 2 * k + 2 * k * (k + 1) / (n - k - 1) if n - k - 1 > 0 else math.inf
+    return -2 * found.loglik + charge
