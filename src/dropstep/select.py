@@ -15,7 +15,6 @@ from dropstep.data.groups import Choice, as_choice
 from dropstep.data.leakage import determining, determining_note
 from dropstep.data.moments import Moments
 from dropstep.data.sample import Sample, sample_of
-from dropstep.data.table import Table
 from dropstep.data.target import MODELS, Continuous
 from dropstep.models.base import Units
 from dropstep.models.least_squares.criteria import as_criterion
@@ -193,7 +192,7 @@ def _notes(data: _Data, model: LeastSquares) -> Iterator[str]:
         r2 = data.problem.r2()
         r2[list(excluded)] = 0.0
         if found := determining(sample.table, sample.encoding, sample.target, sample.weights, r2):
-            yield determining_note(Table(np.empty((0, sample.n_features)), sample.names), found)
+            yield determining_note(sample.features, found)
     yield from notes(model, sample.table.names, excluded)
 
 

@@ -34,12 +34,10 @@ class Sample:
 
     Attributes
     ----------
+    features : Table or Frame
+        The features, of the rows that are used.
     table : Table
         The design matrix, with the names of its columns.
-    names : tuple of str or None
-        Feature names of the table; None if it has none.
-    n_features : int
-        Number of features of the table.
     encoding : Encoding or None
         How the columns of the design matrix encode the features; None if they are the features.
     choice : Choice
@@ -50,22 +48,28 @@ class Sample:
         Row weights.
     rows : ndarray of bool or None
         Rows of the table that are used; None if all are.
-    features : Table or Frame
-        The features themselves, of the rows that are used.
     notes : tuple of str
         Warnings about the table, one sentence each.
     """
 
+    features: Table | Frame
     table: Table
-    names: tuple[str, ...] | None
-    n_features: int
     encoding: Encoding | None
     choice: Choice
     target: Target
     weights: Floats | None
     rows: NDArray[np.bool_] | None
-    features: Table | Frame
     notes: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the features; None if they have none."""
+        return self.features.names
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.features.n_features
 
 
 def sample_of(X: Any, y: Any, sample_weight: Any, given: Parameters, row_groups: Any = None) -> Sample:
@@ -115,7 +119,7 @@ def sample_of(X: Any, y: Any, sample_weight: Any, given: Parameters, row_groups:
     else:
         encoding, design = None, _without_gaps(table, excluded)
     notes += table_notes(design, encoding, table.names, excluded)
-    return Sample(design, table.names, table.n_features, encoding, choice, target, weights, rows, table, tuple(notes))
+    return Sample(table, design, encoding, choice, target, weights, rows, tuple(notes))
 
 
 def _without_identifiers(frame: Frame, choice: Choice, notes: list[str]) -> Choice:

@@ -22,7 +22,7 @@ from dropstep.data.frame import Frame
 from dropstep.data.sample import Sample, sample_of
 from dropstep.data.table import Table
 from dropstep.data.target import Categorical, Target
-from dropstep.parameters import Parameters
+from dropstep.parameters import NAMES, Parameters
 from dropstep.result import SelectionPath
 from dropstep.search.strategies import STRATEGIES
 from dropstep.select import select
@@ -132,7 +132,8 @@ def compare(
     list of Row
         One per strategy, then one with all features and one with none.
     """
-    sample = sample_of(X, y, None, Parameters(**params), row_groups)
+    given = Parameters(**{name: value for name, value in params.items() if name in NAMES})
+    sample = sample_of(X, y, None, given, row_groups)
     target = sample.target
     params = {**params, "model": "discriminant" if isinstance(target, Categorical) else "linear"}
     if row_groups is not None and sample.rows is not None:
