@@ -190,9 +190,11 @@ def determining(
     -------
     list of int
     """
+    suspects = np.flatnonzero(r2 > 1 - SUSPICIOUS).tolist()
+    if not suspects and encoding is None:
+        return []
     rows = slice(None) if weights is None else weights > 0
     centred = target.values[rows] - target.values[rows].mean(axis=0)
-    suspects = np.flatnonzero(r2 > 1 - SUSPICIOUS).tolist()
     if encoding is None:
         return [j for j in suspects if _is_function(table.values[rows, j], centred)]
     found = {encoding.owners[j] for j in suspects if _is_function(table.values[rows, j], centred)}
