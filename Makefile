@@ -6,16 +6,17 @@ SECONDS ?= 120
 SEED ?= 0
 VENV := .venv
 BIN := $(VENV)/bin
-INSTALL := $(BIN)/python -m pip install -qq --no-input --disable-pip-version-check --constraint constraints.txt
+PIP_INSTALL := -m pip install -qq --no-input --disable-pip-version-check
+INSTALL := $(BIN)/python $(PIP_INSTALL) --constraint constraints.txt
 # One BLAS thread for each test worker, or they fight for the cores.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint format types imports unit fuzz bench paper docs constraints clean
+.PHONY: help demo test lint format types imports unit test-oldest dist test-wheel fuzz bench paper docs constraints clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 demo: $(VENV)/.core ## the paper's comparison, on data that scikit-learn ships
 	@$(BIN)/python -m dropstep.demo
@@ -39,6 +40,19 @@ imports: $(VENV)/.dev ## imports point one way, by import-linter
 unit: $(VENV)/.dev ## tests and doctests, with coverage
 	$(ONE_THREAD) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --cov --cov-report=term:skip-covered
 
+test-oldest: $(VENV)-oldest/.test ## tests with the oldest supported versions, which need Python 3.11 or 3.12
+	$(ONE_THREAD) $(VENV)-oldest/bin/python -m pytest -q -n $(WORKERS) --dist worksteal
+
+dist: $(VENV)/.core ## the source distribution and the wheel, in dist
+	rm -rf dist
+	$(BIN)/python -m hatchling build
+
+test-wheel: dist ## tests of the wheel as it is installed
+	rm -rf $(VENV)-wheel
+	$(PYTHON) -m venv $(VENV)-wheel
+	$(VENV)-wheel/bin/python $(PIP_INSTALL) --constraint constraints.txt "$$(echo dist/*.whl)[test]"
+	$(ONE_THREAD) $(VENV)-wheel/bin/python -m pytest -q -n $(WORKERS) --dist worksteal tests
+
 fuzz: $(VENV)/.dev ## compare with the reference on random problems, for SECONDS, from problem number SEED on
 	$(ONE_THREAD) PYTHONPATH=tests $(BIN)/python tests/fuzz.py --seconds $(SECONDS) --seed $(SEED) --jobs $(WORKERS)
 
@@ -60,7 +74,7 @@ constraints: ## renew constraints.txt: the newest of everything, by name and ver
 	rm -rf $(VENV)-fresh
 
 clean: ## remove the environment and everything that was built
-	rm -rf $(VENV) $(VENV)-fresh build dist docs/_build htmlcov .coverage .coverage.* .hypothesis
+	rm -rf $(VENV) $(VENV)-fresh $(VENV)-oldest $(VENV)-wheel build dist docs/_build htmlcov .coverage .coverage.* .hypothesis
 	rm -rf .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -76,4 +90,14 @@ $(VENV)/.core: pyproject.toml constraints.txt
 $(VENV)/.dev $(VENV)/.bench $(VENV)/.paper $(VENV)/.docs: $(VENV)/.%: $(VENV)/.core
 	@echo "adding the tools of '$*' to $(VENV)"
 	@$(INSTALL) --no-build-isolation -e '.[$*]'
+	@touch $@
+
+# constraints-oldest.txt takes precedence; everything that it does not name has the version of constraints.txt.
+$(VENV)-oldest/.test: pyproject.toml constraints.txt constraints-oldest.txt
+	@echo "setting up $(VENV)-oldest"
+	@$(PYTHON) -m venv $(VENV)-oldest
+	@awk -F== 'NR == FNR { oldest[tolower($$1)]; print; next } !(tolower($$1) in oldest)' \
+		constraints-oldest.txt constraints.txt > $(VENV)-oldest/constraints.txt
+	@$(VENV)-oldest/bin/python $(PIP_INSTALL) --constraint $(VENV)-oldest/constraints.txt hatchling
+	@$(VENV)-oldest/bin/python $(PIP_INSTALL) --constraint $(VENV)-oldest/constraints.txt --no-build-isolation -e '.[test]'
 	@touch $@

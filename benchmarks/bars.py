@@ -149,7 +149,7 @@ def counts(repeats: int) -> Bars:
     """Dropping evaluates no more candidates than forward_backward on each of the paper's datasets."""
     for name, beta in PAPER:
         X, y = data.read(name)
-        halves = {"": slice(None)}
+        halves: dict[str, Any] = {"": slice(None)}
         if name == "parkinson":  # the paper uses half of the rows, without saying which
             halves[", a half"] = np.random.default_rng(0).permutation(len(y))[: len(y) // 2]
         for part, rows in halves.items():

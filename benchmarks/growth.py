@@ -82,7 +82,7 @@ def grown(
     for make in growth.workloads:
         X, y = make()
         workload = Workload(growth.name, make, make.k, "")
-        task = Task(workload, *X.shape, targets=1)
+        task = Task(workload, len(X), X.shape[1], targets=1)
         calls: dict[str, Callable[[], Any]] = {
             rival.name: partial(rival.call(workload), X, y, make.k) for rival in rivals if not rival.unable(task)
         }

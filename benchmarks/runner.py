@@ -91,7 +91,8 @@ def run(
     """
     X, y = workload.make()
     numbers = coded(y, workload.kind)
-    task = Task(workload, *X.shape, targets=numbers.shape[1] if numbers.ndim == 2 else 1, patience=timeout / 2)
+    n, p = X.shape
+    task = Task(workload, n, p, targets=numbers.shape[1] if numbers.ndim == 2 else 1, patience=timeout / 2)
     rows, entries = _sorted_out(task, rivals, y, numbers)
     entries = _tried(entries, X, y, numbers, workload.k, timeout, isolated)
     rows |= {e.rival.name: Row(e.rival.name, why=e.tried.failed) for e in entries if e.tried.failed}

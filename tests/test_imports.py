@@ -7,7 +7,10 @@ import subprocess
 import sys
 from typing import Any
 
-OPTIONAL = ["pandas", "polars", "pyarrow", "matplotlib", "rich", "dask", "pyspark", "IPython", "statsmodels"]
+OPTIONAL = [
+    *("pandas", "polars", "pyarrow", "matplotlib", "rich", "dask", "pyspark", "IPython", "statsmodels"),
+    "shtab",
+]
 
 LOADED = """
 import json, sys

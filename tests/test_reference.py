@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -83,7 +84,7 @@ def test_information_criteria_of_several_targets(regression, rng: np.random.Gene
     Y = np.column_stack([y, X[:, 0] + rng.normal(size=50)])
     n, q, k, subset = 50, 2, 3, [0, 1, 6]
     design = np.column_stack([np.ones(n), X[:, subset]])
-    residual = Y - design @ np.linalg.lstsq(design, Y)[0]
+    residual = Y - design @ np.linalg.lstsq(design, Y, rcond=None)[0]
     E = residual.T @ residual
     bic = n * np.log(np.linalg.det(E / n)) + np.log(n) * q * (k + 1)
     assert score("bic", X, Y, subset) == pytest.approx(bic)
@@ -105,7 +106,7 @@ def test_cp_of_the_full_model_is_its_number_of_coefficients(regression) -> None:
         score("cp", X[:9], y[:9], [0])
 
 
-def test_iris_has_the_statistics_of_r(iris) -> None:
+def test_iris_has_the_statistics_of_r(iris: tuple[np.ndarray, np.ndarray]) -> None:
     """summary(manova(cbind(...) ~ Species, iris), test = ...)"""
     known = {"wilks": 0.023439, "pillai": 1.1919, "trace": 32.477, "roy": 32.192}
     for criterion, value in known.items():
@@ -178,7 +179,7 @@ def test_a_group_has_the_f_test_of_nested_models(regression) -> None:
     assert p_value(X, y, [1], [2, 3, 0]) == pytest.approx(stats.f.sf(f, 3, 45))
 
 
-def test_raos_f_of_iris_is_that_of_r(iris) -> None:
+def test_raos_f_of_iris_is_that_of_r(iris: tuple[np.ndarray, np.ndarray]) -> None:
     """Wilks 0.023439, approx F 199.15 on 8 and 288; at L^(1/2) = 0.1531 the approximation is exact."""
     wilks = score("wilks", *iris, range(4))
     f = (1 - math.sqrt(wilks)) / math.sqrt(wilks) * 288 / 8
@@ -352,7 +353,7 @@ def test_a_cycle_stops(strategy: str, regression) -> None:
 # Bidirectional
 
 
-def r_both(path: ReferencePath) -> list[tuple[str, int]]:
+def r_both(path: ReferencePath) -> list[tuple[Any, ...]]:
     """The moves, as R's step() prints them."""
     return [("+" if step.action == "add" else "-", *step.features) for step in path.steps]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 from dataclasses import replace
+from functools import partial
 from itertools import count, pairwise
 from typing import Any
 
@@ -216,9 +217,8 @@ def test_searches_end_where_rounding_is_all_that_is_left(strategy: str, solver: 
         labels, groups = np.repeat(np.arange(16) % 3, 2), rng.integers(0, 12, size=24).tolist()
         for y, words in ((numbers, {"criterion": "bic"}), (labels, {"criterion": "wilks", "groups": groups})):
             made = count()
-            path = select(
-                X, y, strategy=strategy, solver=solver, callback=lambda _, made=made: next(made) > 500, **words
-            )
+            stop = partial(lambda made, _: next(made) > 500, made)
+            path = select(X, y, strategy=strategy, solver=solver, callback=stop, **words)
             assert path.stop is not StopReason.CALLBACK
 
 
@@ -360,7 +360,8 @@ def test_stops_say_why() -> None:
 def test_to_frame() -> None:
     path = select(*classes(7))
     frame = path.to_frame()
-    assert list(frame.columns) == ["phase", "action", "features", "gain", "score", "pool", "selected"]
+    made, tested = "phase action features gain score pool selected", "statistic df_num df_denom p_value"
+    assert list(frame.columns) == [*made.split(), *tested.split()]
     assert frame.index.name == "step"
     assert len(frame) == len(path.steps)
     assert frame["selected"].tolist() == path.sizes()

@@ -1,5 +1,6 @@
 """Feature selection by forward, backward, stepwise and dropping search, exact and incremental."""
 
+from dropstep.coefficients import Coefficients
 from dropstep.data.moments import Moments
 from dropstep.models.least_squares.criteria import (
     AIC,
@@ -16,7 +17,7 @@ from dropstep.models.least_squares.criteria import (
     Trace,
     Wilks,
 )
-from dropstep.result import SelectionPath, Step, StopReason
+from dropstep.result import PartialTest, SelectionPath, Step, StopReason
 from dropstep.search.rules import Significance
 from dropstep.search.strategies import FBED
 from dropstep.select import select
@@ -33,9 +34,11 @@ __all__ = [
     "RSS",
     "AICc",
     "AdjustedR2",
+    "Coefficients",
     "Criterion",
     "MallowsCp",
     "Moments",
+    "PartialTest",
     "Pillai",
     "Roy",
     "SelectionPath",

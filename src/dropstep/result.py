@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import enum
+import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from scipy import special
+
+from dropstep.coefficients import Coefficients
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from numpy.typing import NDArray
 
     from dropstep.data.encoding import Encoding
 
@@ -36,6 +42,34 @@ class StopReason(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class PartialTest:
+    """Test of the features that a step added or removed, given the other selected features.
+
+    The features were chosen on the same rows, so the p-value is optimistically biased: it is that of features fixed in
+    advance.
+
+    Attributes
+    ----------
+    statistic : float
+        F for least squares (for several targets, and for classes, by Wilks' lambda), chi-squared for other models.
+    df : tuple of float
+        Degrees of freedom of the numerator and the denominator of F, or the one of chi-squared. F is exact, except
+        where more than two linearly independent features are tested together and there are more than two targets or
+        more than three classes: there it is Rao's approximation, whose denominator need not be a whole number.
+    """
+
+    statistic: float
+    df: tuple[float, ...]
+
+    @property
+    def p_value(self) -> float:
+        """Probability of a larger statistic if the features had no effect."""
+        if len(self.df) == 1:
+            return float(special.chdtrc(self.df[0], self.statistic))
+        return float(special.fdtrc(self.df[0], self.df[1], self.statistic))
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One step of a path.
 
@@ -53,6 +87,9 @@ class Step:
         Criterion after the step, in its own sign.
     pool : int
         Number of candidates (features or groups) in the pool after the step.
+    test : PartialTest or None
+        Test of the features added or removed, given the other selected features; None for other steps, for a start,
+        where the model has no test, and for features that are linear combinations of the others.
     """
 
     phase: Phase
@@ -61,6 +98,7 @@ class Step:
     gain: float
     score: float
     pool: int
+    test: PartialTest | None = None
 
 
 @dataclass(frozen=True)
@@ -121,6 +159,9 @@ class SelectionPath:
         Whether `sample_weight` was given.
     from_moments : bool
         Whether `Moments` were given instead of rows.
+    coefficients : Coefficients or None
+        Coefficients of the selected features in the units of the table, with standard errors for a regression; None if
+        the model has none.
     encoding : Encoding or None
         How the columns of the design matrix encode the features; None if they are the features.
     """
@@ -150,6 +191,7 @@ class SelectionPath:
     params: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     weighted: bool = field(default=False, repr=False, compare=False)
     from_moments: bool = field(default=False, repr=False, compare=False)
+    coefficients: Coefficients | None = field(default=None, repr=False, compare=False)
     encoding: Encoding | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -170,7 +212,17 @@ class SelectionPath:
         tuple of str
             One name per feature.
         """
-        return tuple(f"x{j}" if self.feature_names is None else self.feature_names[j] for j in features)
+        return feature_names(self.feature_names, features)
+
+    @property
+    def r2(self) -> float | None:
+        """Share of the sum of squares (of all targets together) that is explained; None for other models."""
+        return None if self.coefficients is None else self.coefficients.r2
+
+    @property
+    def adj_r2(self) -> float | None:
+        """R2 with both sums of squares divided by their degrees of freedom; None for other models."""
+        return None if self.coefficients is None else self.coefficients.adj_r2
 
     def sizes(self) -> list[int]:
         """Number of selected features after each step.
@@ -202,18 +254,49 @@ class SelectionPath:
         Returns
         -------
         pandas.DataFrame
-            One row per step, numbered from 1 as in the plot and in the report.
+            One row per step, numbered from 1 as in the plot and in the report. Columns statistic, df_num, df_denom and
+            p_value are those of `Step.test`, NaN where there is none (df_denom for a chi-squared statistic as well).
         """
         try:
             import pandas as pd
         except ImportError:
             raise ImportError("to_frame needs pandas: pip install 'dropstep[frames]'") from None
         rows = [
-            (s.phase, s.action, ", ".join(self.names(s.features)), s.gain, s.score, s.pool, size)
+            (s.phase, s.action, ", ".join(self.names(s.features)), s.gain, s.score, s.pool, size, *_numbers(s.test))
             for s, size in zip(self.steps, self.sizes(), strict=True)
         ]
         columns = ["phase", "action", "features", "gain", "score", "pool", "selected"]
+        columns += ["statistic", "df_num", "df_denom", "p_value"]
         return pd.DataFrame(rows, columns=columns, index=pd.RangeIndex(1, len(rows) + 1, name="step"))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the target of rows by the coefficients.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            All features of the table, or a frame that contains the selected ones by name.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+            Values of the targets, or class labels.
+        """
+        from dropstep.evaluation.estimators import predict
+
+        return predict(self, X)
+
+    def to_estimator(self) -> Any:
+        """Convert the coefficients to a fitted scikit-learn estimator of the selected features, in order of entry.
+
+        Returns
+        -------
+        sklearn.linear_model.LinearRegression or sklearn.discriminant_analysis.LinearDiscriminantAnalysis
+            Fitted, with the coefficients of this path; its X consists of the selected columns.
+        """
+        from dropstep.evaluation.estimators import to_estimator
+
+        return to_estimator(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Plot the score by step, coloured by phase; requires matplotlib.
@@ -268,3 +351,16 @@ class SelectionPath:
         from dropstep.presentation.report import path_html
 
         return path_html(self)
+
+
+def feature_names(names: Sequence[str] | None, features: Sequence[int]) -> tuple[str, ...]:
+    """Names of features; x0, x1, ... if there are none."""
+    return tuple(f"x{j}" if names is None else names[j] for j in features)
+
+
+def _numbers(test: PartialTest | None) -> tuple[float, float, float, float]:
+    """Statistic, degrees of freedom and p-value of a test, NaN for what there is not."""
+    if test is None:
+        return (math.nan,) * 4
+    numerator, denominator = test.df if len(test.df) == 2 else (*test.df, math.nan)
+    return test.statistic, numerator, denominator, test.p_value

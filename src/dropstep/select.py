@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from dropstep.coefficients import Coefficients
 from dropstep.data.encoding import Encoding
 from dropstep.data.groups import Choice, as_choice
 from dropstep.data.leakage import determining, determining_note
 from dropstep.data.moments import Moments
 from dropstep.data.sample import Sample, sample_of
 from dropstep.data.target import MODELS, Continuous
-from dropstep.models.base import Units
+from dropstep.models.base import Fitted, Units
 from dropstep.models.least_squares.criteria import as_criterion
 from dropstep.models.least_squares.model import LeastSquares
 from dropstep.models.least_squares.notes import notes
 from dropstep.models.least_squares.problem import Problem, from_moments, problem_of
 from dropstep.parameters import NAMES, Parameters, non_default, with_parameters
-from dropstep.result import SelectionPath, Step, StopReason
+from dropstep.result import SelectionPath, Step, StopReason, feature_names
 from dropstep.search.rules import as_rules, numbers_like_levels
 from dropstep.search.search import Search
 from dropstep.search.strategies import Steps, Strategy, as_strategy
@@ -89,7 +90,7 @@ def select(
     steps = tuple(_until(_steps(search, strategy), search, callback))
     score, ranking = search.score, search.ranking()
     losses, replacements = search.equivalents() if equivalents else (None, None)
-    problem, choice = model.problem, data.choice
+    problem, choice, columns = model.problem, data.choice, search.units.columns(search.selected)
     return SelectionPath(
         selected=search.units.features(search.selected),
         steps=steps,
@@ -117,6 +118,7 @@ def select(
         weighted=sample_weight is not None,
         from_moments=isinstance(X, Moments),
         encoding=data.encoding,
+        coefficients=data.named(model.coefficients(data.column_names(columns))) if isinstance(model, Fitted) else None,
     )
 
 
@@ -136,6 +138,15 @@ class _Data:
     @property
     def n_features(self) -> int:
         return self.problem.n_features if self.sample is None else self.sample.n_features
+
+    def named(self, fit: Coefficients) -> Coefficients:
+        """Coefficients with the names of the targets, where y has names and the targets are numbers."""
+        names = None if self.sample is None or fit.priors is not None else self.sample.target_names
+        return fit if names is None else replace(fit, targets=names)
+
+    def column_names(self, columns: Sequence[int]) -> tuple[str, ...]:
+        """Names of columns of the design matrix."""
+        return feature_names(self.names if self.sample is None else self.sample.table.names, columns)
 
     @property
     def units(self) -> Units:
@@ -175,7 +186,7 @@ def _search(
     varying[list(units.columns(choice.include))] = False
     n_choices, info = units.count(varying), criterion.info
     rules = as_rules(info, n_choices, given.enter, given.leave, given.drop, max_features, strategy)
-    model = LeastSquares(problem, criterion, units)
+    model = LeastSquares(problem, criterion, units, max_features)
     _check_rows(strategy, model, choice)
     search = Search(model, rules, units, choice.include, choice.exclude)
     return model, search, tuple(numbers_like_levels(info, vars(given)))

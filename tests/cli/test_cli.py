@@ -20,7 +20,8 @@ import dropstep
 from commands import answer, run
 from dropstep.cli import main, naming, progress
 from dropstep.cli.output import as_json
-from dropstep.cli.parser import build_parser, criterion_of
+from dropstep.cli.parser import build_parser
+from dropstep.cli.specs import criterion_of
 from dropstep.search.rules import Significance
 
 
@@ -252,6 +253,10 @@ SEARCH = [
     "start",
     "stop",
     "n_evaluations",
+    "r2",
+    "adj_r2",
+    "df_resid",
+    "coefficients",
     "steps",
     "ranking",
 ]

@@ -93,7 +93,8 @@ def folder(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-def refused(code: int, out: str, err: str, sentence: str) -> None:
+def refused(code: int, printed: tuple[str, str], sentence: str) -> None:
+    out, err = printed
     assert code == 2
     assert out == ""
     assert sentence in err
@@ -107,28 +108,28 @@ def test_broken_files_are_refused_in_one_sentence(folder, capsys, kind):
     data, sentence = REFUSED[kind]
     Path("broken.csv").write_bytes(data.encode() if isinstance(data, str) else data)
     code = main(command("broken.csv"))
-    refused(code, *capsys.readouterr(), sentence)
+    refused(code, capsys.readouterr(), sentence)
     assert os.listdir() == ["broken.csv"]
 
 
 def test_a_broken_file_in_a_real_process(folder):
     data, sentence = REFUSED["truncated gzip"]
     done = subprocess.run([sys.executable, "-m", "dropstep", *command("-")], input=data, capture_output=True)
-    refused(done.returncode, done.stdout.decode(), done.stderr.decode(), sentence)
+    refused(done.returncode, (done.stdout.decode(), done.stderr.decode()), sentence)
     assert os.listdir() == []
 
 
 def test_a_directory_and_a_missing_file(folder, capsys):
     Path("folder.csv").mkdir()
-    refused(main(command("folder.csv")), *capsys.readouterr(), "folder.csv: this is a directory; give one of its files")
-    refused(main(command("none.csv")), *capsys.readouterr(), "none.csv: no such file")
+    refused(main(command("folder.csv")), capsys.readouterr(), "folder.csv: this is a directory; give one of its files")
+    refused(main(command("none.csv")), capsys.readouterr(), "none.csv: no such file")
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="the superuser may read everything")
 def test_no_permission(folder, capsys):
     Path("secret.csv").write_text(table())
     Path("secret.csv").chmod(0)
-    refused(main(command("secret.csv")), *capsys.readouterr(), "no permission to read this file")
+    refused(main(command("secret.csv")), capsys.readouterr(), "no permission to read this file")
 
 
 # --- odd, but right --------------------------------------------------------------------------------------------------

@@ -1,12 +1,15 @@
-"""Completion scripts: made from the parser, and tried in a shell."""
+"""Completion scripts: generated from the parser by shtab, and tried in the shells that are installed."""
 
 import shlex
 import shutil
 import subprocess
+import sys
+from typing import Any
 
 import pytest
 
 from dropstep.cli import main
+from dropstep.cli.completion import SUGGESTED
 from dropstep.cli.parser import SHELLS, build_parser
 
 
@@ -19,36 +22,48 @@ def script(capsys):
     return of
 
 
-def completed(script: str, *words: str) -> list[str]:
-    """What bash would offer for the last word."""
-    line = " ".join(map(shlex.quote, words))
-    ask = f"COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _dropstep; printf '%s\\n' \"${{COMPREPLY[@]}}\""
-    done = subprocess.run(["bash", "-c", f"{script}\n{ask}"], capture_output=True, text=True, check=True)
+def in_bash(script: str, words: list[str]) -> list[str]:
+    """What bash offers for the last word."""
+    line = shlex.join(words)
+    call = f"COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _shtab_dropstep; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+    done = subprocess.run(["bash", "-c", f"{script}\n{call}"], capture_output=True, text=True, check=True)
     assert done.stderr == ""
-    return done.stdout.split()
+    return [line for line in done.stdout.splitlines() if line]
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-def test_bash(script):
-    text = script("bash")
-    assert completed(text, "dropstep", "s") == ["select"]
-    assert completed(text, "dropstep", "select", "x.csv", "--max") == ["--max-features"]
-    assert completed(text, "dropstep", "select", "--strategy", "fo") == ["forward", "forward_backward"]
-    assert completed(text, "dropstep", "compare", "--criterion", "eb") == ["ebic"]
-    assert completed(text, "dropstep", "compare", "--strategy", "f") == []
-    assert completed(text, "dropstep", "select", "--report", "") == []  # files, which bash finds itself
-    assert completed(text, "dropstep", "completion", "z") == ["zsh"]
+def in_fish(script: str, words: list[str]) -> list[str]:
+    """What fish offers for the last word; each line is a value, a tab and its description."""
+    program = f"{script}\ncomplete -C {shlex.quote(' '.join(words))}"
+    done = subprocess.run(["fish", "--no-config"], input=program, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    return [line.split("\t")[0] for line in done.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("shell", SHELLS)
-def test_every_option_of_every_command_is_known(script, shell):
-    text = script(shell)
-    commands = next(a for a in build_parser()._actions if a.dest == "command").choices
-    assert {"select", "compare", "demo", "completion"} <= commands.keys()
-    for command in commands.values():
-        for action in command._actions:
-            for name in action.option_strings:
-                assert (f"-l {name[2:]}" if shell == "fish" and name[:2] == "--" else name[-3:]) in text
+COMPLETE = {"bash": in_bash, "fish": in_fish}
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("dropstep s", ["schema", "select"]),
+        ("dropstep select x.csv --max", ["--max-features"]),
+        ("dropstep select --strategy fo", ["forward", "forward_backward"]),
+        ("dropstep select x.csv --target y --criterion eb", ["ebic"]),
+        ("dropstep compare --strategies sw", ["swap"]),
+        ("dropstep compare --strategy sw", []),
+        ("dropstep select --missing le", ["level"]),
+        ("dropstep select my", ["my table.csv"]),
+        ("dropstep select --report old", ["old.html"]),
+        ("dropstep completion z", ["zsh"]),
+    ],
+)
+@pytest.mark.parametrize("shell", COMPLETE)
+def test_what_is_offered(script, folder, shell, line, offered):
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    for file in ("my table.csv", "old.html"):
+        (folder / file).touch()
+    assert sorted(COMPLETE[shell](script(shell), line.split())) == offered
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -56,7 +71,39 @@ def test_the_scripts_can_be_read_by_their_shells(script, shell):
     program = shutil.which(shell)
     if program is None:
         pytest.skip(f"{shell} is not installed")
-    subprocess.run([program, "-n"], input=script(shell), text=True, check=True)
+    done = subprocess.run([program, "-n"], input=script(shell), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def commands() -> Any:
+    """The parser of each command, by its name."""
+    return next(action for action in build_parser()._actions if action.dest == "command").choices
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_every_option_of_every_command_is_known(script, shell):
+    text = script(shell)
+    assert {"select", "compare", "demo", "schema", "completion"} <= commands().keys()
+    for command in commands().values():
+        for action in command._actions:
+            for name in action.option_strings:
+                assert name.lstrip("-") in text
+
+
+def test_a_metavar_with_a_colon_does_not_end_a_description_of_zsh(script):
+    offered = " ".join(SUGGESTED["--criterion"])
+    assert f"]:criterion:({offered})" in script("zsh")
+
+
+def test_suggestions_are_for_options_that_exist():
+    actions = [action for command in commands().values() for action in command._actions]
+    assert SUGGESTED.keys() <= {name for action in actions for name in action.option_strings}
+
+
+def test_without_shtab(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    assert main(["completion", "bash"]) == 2
+    assert capsys.readouterr().err == "dropstep: shell completion needs shtab: pip install 'dropstep[cli]'\n"
 
 
 def test_unknown_shells(capsys):

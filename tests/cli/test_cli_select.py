@@ -41,9 +41,42 @@ def test_the_table_for_people(wine, capsys):
     code, out, err = run(capsys, "select wine.csv --target class")
     assert (code, err) == (0, "")
     assert out.startswith("wine.csv: 178 rows\nfeatures: 13 (13 numbers)\ntarget: class, 3 classes: 0 (59), 1 (71), 2")
-    assert re.search(r"^1  flavanoids +2.6734  2.67344  forward$", out, re.MULTILINE)
+    assert re.search(r"^1  flavanoids +2.6734  2.67344  3.6e-50  forward$", out, re.MULTILINE)
+    assert re.search(r"^coefficient +0 +1 +2$", out, re.MULTILINE)
+    assert re.search(r"^\(intercept\) +-65.721 +33.171 +5.0755$", out, re.MULTILINE)
     assert "8 of 13 features, score 12.1958" in out
     assert out.rstrip().endswith("dropped: 4 (0 entered later); removed: 0")
+
+
+def test_json_has_the_coefficients_and_tests_of_the_path(wine, capsys):
+    told = answer(capsys, "select wine.csv --target alcohol --max-features 3")
+    table = np.loadtxt(wine, delimiter=",", skiprows=1)
+    names = Path(wine).read_text().splitlines()[0].split(",")
+    at = names.index("alcohol")
+    path = dropstep.select(np.delete(table, at, axis=1), table[:, at], max_features=3)
+    fit = path.coefficients
+    assert (told["r2"], told["adj_r2"], told["df_resid"]) == pytest.approx((path.r2, path.adj_r2, fit.df_resid))
+    assert {row["target"] for row in told["coefficients"]} == {"alcohol"}
+    assert [row["name"] for row in told["coefficients"]] == ["(intercept)", *chosen(told)]
+    for row, own in zip(told["coefficients"], fit.rows(), strict=True):
+        assert [row[name] for name in own._fields[2:]] == pytest.approx(own[2:], rel=1e-9)
+    for step, made in zip(told["steps"], path.steps, strict=True):
+        assert (step["test"] is None) == (made.test is None)
+        if made.test is not None:
+            assert step["test"]["p_value"] == pytest.approx(made.test.p_value, rel=1e-9)
+            assert step["test"]["df"] == pytest.approx(made.test.df)
+
+
+def test_coefficients_of_categories_and_several_targets(people, capsys):
+    _, out, _ = run(capsys, "select people.csv --target income,age --exclude id,weight,code --quiet")
+    lines = out.splitlines()
+    head = next(i for i, line in enumerate(lines) if line.startswith("target  coefficient"))
+    assert lines[head].split()[2:] == ["estimate", "std.", "error", "t", "p"]
+    names = [line.split()[:2] for line in lines[head + 2 : lines.index("", head)]]
+    assert ["income", "(intercept)"] in names
+    assert ["age", "(intercept)"] in names
+    assert any(name.startswith("town=") for _, name in names)
+    assert "optimistically biased" in out
 
 
 def test_nothing_selected_is_said(folder, capsys):

@@ -169,13 +169,13 @@ def test_a_boolean_with_missing_values_is_a_factor() -> None:
 def by_hand(frame: pd.DataFrame, y: Any, first: bool, **params: Any) -> tuple[SelectionPath, dict[str, str]]:
     """The path over one-hot columns of pandas, grouped by feature; and the feature of each column."""
     X = pd.get_dummies(frame, drop_first=first, prefix_sep="=").astype(float)
-    owner = {column: column.split("=")[0] for column in X.columns}
+    owner = {str(column): str(column).split("=")[0] for column in X.columns}
     for parameter in ("include", "exclude"):
         if parameter in params:
-            params[parameter] = [column for column in X.columns if owner[column] in params[parameter]]
-    order = {name: j for j, name in enumerate(frame.columns)}
-    X = X[sorted(X.columns, key=lambda column: order[owner[column]])]
-    return select(X, y, groups=[owner[column] for column in X.columns], **params), owner
+            params[parameter] = [column for column in owner if owner[column] in params[parameter]]
+    order: dict[Any, int] = {name: j for j, name in enumerate(frame.columns)}
+    X = X[sorted(owner, key=lambda column: order[owner[str(column)]])]
+    return select(X, y, groups=[owner[str(column)] for column in X.columns], **params), owner
 
 
 def steps_of(path: SelectionPath, owner: dict[str, str] | None = None) -> list[tuple[Any, ...]]:

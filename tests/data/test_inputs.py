@@ -479,7 +479,7 @@ def test_unknown_parameters_are_named() -> None:
     with pytest.raises(TypeError, match=r"select has no parameter 'rounds'; its parameters are strategy, model"):
         select(X, Y, rounds=2)
     with pytest.raises(TypeError, match="rounds"):
-        Selector(rounds=2)
+        Selector(rounds=2)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("word", ["enter", "leave", "drop"])

@@ -34,8 +34,8 @@ def gaps(frame: pd.DataFrame, **places: list[int]) -> pd.DataFrame:
 def test_every_notation_of_missing() -> None:
     for value in (None, np.nan, float("nan"), pd.NA, pd.NaT, np.datetime64("NaT"), np.float32("nan")):
         assert is_missing(value)
-    for value in (0, "", "nan", False, np.inf, (), [], pd.Timestamp("2020"), pd.Interval(0, 1)):
-        assert not is_missing(value)
+    for other in (0, "", "nan", False, np.inf, (), [], pd.Timestamp("2020"), pd.Interval(0, 1)):
+        assert not is_missing(other)
 
 
 @pytest.mark.parametrize("mark", [None, np.nan, pd.NA, pd.NaT], ids=str)
@@ -192,6 +192,6 @@ def test_the_error_names_the_way_out() -> None:
 
 
 def test_reading_keeps_missing_values() -> None:
-    frame = read(gaps(X, group=[1], z=[2]))
+    frame: Any = read(gaps(X, group=[1], z=[2]))
     assert frame.columns[1].codes[1] == -1
     assert np.isnan(frame.columns[2][2])

@@ -111,6 +111,6 @@ def test_parkinson_scores_are_those_of_the_definition(halves: list[tuple[Any, An
         taken = (X[:, features] - X[:, features].mean(axis=0)) / X[:, features].std(axis=0)
         within = taken - np.stack([taken[y == c].mean(axis=0) for c in (0, 1)])[y]
         between = np.stack([np.sqrt((y == c).sum()) * (taken[y == c].mean(0) - taken.mean(0)) for c in (0, 1)])
-        r = np.linalg.qr(within, mode="r")
+        r = np.asarray(np.linalg.qr(within, mode="r"))
         trace = (np.linalg.solve(r.T, between.T) ** 2).sum()
         np.testing.assert_allclose(path.steps[size - 1].score, trace, rtol=1e-6)

@@ -93,7 +93,7 @@ def test_optic_is_exact(data_dir: Path) -> None:
 def test_the_papers_percentages_follow_from_its_seconds() -> None:
     rows = {"p = 70": TABLE_4[70], "optic": TABLE_5["optic"]}
     for (row, over), stated in STATED_SAVINGS.items():
-        assert saving(rows[row], over) == pytest.approx(stated, abs=3e-4)  # type: ignore[arg-type]
+        assert saving(rows[row], over) == pytest.approx(stated, abs=3e-4)
 
 
 @pytest.mark.parametrize("name", ["biodegradation", "ionosphere"])

@@ -113,6 +113,56 @@ regression("communities", setNames(communities[complete], complete), communities
            note = paste("columns carry their number in the file, from 1; the 22 police columns and OtherPerCap have",
                         "missing values and are left out"))
 
+# ---- coefficients of a table with factors -----------------------------------------------------------------------
+
+# Forward by the residual sum of squares over terms, each with its F test by add1(); until a term adds nothing.
+forward_terms <- function(frame, scope) {
+  fit <- lm(y ~ 1, frame)
+  found <- c()
+  for (k in seq_along(scope)) {
+    table <- suppressWarnings(add1(fit, scope = reformulate(scope), test = "F"))[-1, ]
+    best <- which.min(table$RSS)
+    if (table$Df[best] == 0) break
+    found <- rbind(found, data.frame(term = rownames(table)[best], df1 = table$Df[best],
+                                     df2 = df.residual(fit) - table$Df[best], F = table[["F value"]][best],
+                                     p = table[["Pr(>F)"]][best]))
+    fit <- update(fit, paste(". ~ . +", rownames(table)[best]))
+  }
+  found
+}
+
+# The coefficient table of lm() with treatment contrasts, on the rows repeated as often as the weights say; the F tests
+# of forward additions, and those of single removals by drop1(). Terms count from 0.
+coefficients_of <- function(name, frame, description, weights = rep(1, nrow(frame))) {
+  repeated <- frame[rep(seq_len(nrow(frame)), weights), ]
+  scope <- setdiff(names(frame), "y")
+  fit <- lm(reformulate(scope, "y"), repeated)
+  design <- model.matrix(reformulate(scope), frame)
+  table <- matrix(NA, ncol(design), 4, dimnames = list(colnames(design), NULL))
+  summarised <- summary(fit)
+  table[rownames(summarised$coefficients), ] <- summarised$coefficients
+  added <- forward_terms(repeated, scope)
+  dropped <- drop1(fit, test = "F")[-1, ]
+  content <- list(dataset = name, description = description, n = sum(weights), columns = values(colnames(design)[-1]),
+                  terms = values(attr(design, "assign")[-1] - 1), estimate = values(table[, 1]),
+                  std_error = values(table[, 2]), t = values(table[, 3]), p_value = values(table[, 4]),
+                  df_resid = df.residual(fit), r2 = summarised$r.squared, adj_r2 = summarised$adj.r.squared,
+                  added = list(terms = values(match(added$term, scope) - 1), df1 = values(added$df1),
+                               df2 = values(added$df2), F = values(added$F), p_value = values(added$p)),
+                  dropped = list(df1 = values(dropped$Df), F = values(dropped[["F value"]]),
+                                 p_value = values(dropped[["Pr(>F)"]])),
+                  weights = values(weights), X = unname(design[, -1]), y = values(frame$y))
+  write_golden(paste0("lm_", name), content)
+}
+
+coefficients_of("mtcars", with(mtcars, data.frame(y = mpg, cyl = factor(cyl), gear = factor(gear), wt, hp, qsec)),
+                "R datasets::mtcars: mpg by the factors cyl and gear, and wt, hp, qsec; the data are in this file")
+coefficients_of("mtcars_weighted", with(mtcars, data.frame(y = mpg, cyl = factor(cyl), gear = factor(gear), wt, hp)),
+                "R datasets::mtcars: mpg by the factors cyl and gear, and wt, hp; each row as often as carb says",
+                weights = mtcars$carb)
+coefficients_of("CO2", with(CO2, data.frame(y = uptake, plant = factor(as.character(Plant)), type = Type,
+                                            treatment = Treatment, conc)),
+                "R datasets::CO2: uptake by plant, type, treatment and conc; plant determines type and treatment")
 # ---- regression with factors --------------------------------------------------------------------------------------
 
 # The table as it is: numbers, and factors as codes from 0 with their levels; null where a value is missing. step() runs on

@@ -120,6 +120,17 @@ def test_forward_under_the_test_stops_where_the_partial_f_of_r_is_no_longer_sign
     assert list(path.selected) == leaps["order"][: _significant(leaps["p_value"], X.shape[1])]
 
 
+def test_tests_of_the_forward_path_are_the_partial_f_tests_of_r(regression):
+    golden, X, y = regression
+    leaps = golden["leaps"]["forward"]
+    path = select(X, y, model="linear", strategy="forward", criterion="rss", enter=0)
+    tests = [step.test for step in path.steps]
+    assert [test.df for test in tests] == [(1, golden["n"] - size - 1) for size in range(1, X.shape[1] + 1)]
+    # A gain at rounding level of the total sum of squares has the digits that the difference has.
+    np.testing.assert_allclose([test.statistic for test in tests], leaps["partial_F"], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose([test.p_value for test in tests], leaps["p_value"], rtol=1e-5)
+
+
 # ---- step --------------------------------------------------------------------------------------------------------
 
 
@@ -220,6 +231,16 @@ def test_forward_under_the_test_stops_where_the_analysis_of_covariance_is_no_lon
     order = golden["path"]
     path = select(X, y, model="discriminant", strategy="forward", criterion="trace", max_features=len(order))
     assert list(path.selected) == order[: _significant(golden["p_value"], golden["n_varying"])]
+
+
+def test_tests_of_the_forward_path_are_those_of_the_analysis_of_covariance(manova):
+    golden, X, y = manova
+    size = len(golden["path"])
+    path = select(X, y, model="discriminant", strategy="forward", criterion="trace", enter=0, max_features=size)
+    tests = [step.test for step in path.steps]
+    assert [test.df for test in tests] == list(zip(golden["df1"], golden["df2"], strict=True))
+    same([test.statistic for test in tests], golden["partial_F"])
+    np.testing.assert_allclose([test.p_value for test in tests], golden["p_value"], rtol=1e-6, atol=1e-300)
 
 
 def _of_set(X, y, features, **model):

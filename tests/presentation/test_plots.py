@@ -148,13 +148,13 @@ def test_a_phase_that_found_nothing_is_in_the_key() -> None:
 def test_backward_starts_with_every_feature() -> None:
     path = crooked("backward")
     line = plot_path(path).lines[0]
-    assert line.get_xdata()[0] == 1
-    assert line.get_ydata()[-1] == path.score
+    assert np.asarray(line.get_xdata())[0] == 1
+    assert np.asarray(line.get_ydata())[-1] == path.score
 
 
 def test_gains_are_those_of_the_entries(paths: dict[str, SelectionPath]) -> None:
     path = paths["fifty"]
-    bars = plot_gains(path).patches
+    bars: Any = plot_gains(path).patches
     gains = {j: step.gain for step in path.steps if step.action == "add" for j in step.features}
     assert [bar.get_width() for bar in bars] == [gains[j] for j in path.selected]
     assert len({bar.get_facecolor() for bar in bars}) == 2

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dropstep import SelectionPath, select
 from dropstep.data.columns import Columns
 from dropstep.models.least_squares.problem import choose_solver
-from dropstep.projection.prefetch import Prefetcher
+from dropstep.projection.prefetch import Prefetcher, likely_next
 
 N, P, TRUE = 1000, 2500, 40
 
@@ -120,15 +120,23 @@ def test_unused_prefetches_are_not_repeated_soon() -> None:
     prefetcher = Prefetcher(16, 32)
     fetched = []
     for used in (5, 0, 0, 0, 0, 0, 1, *[0] * 9, 3, 0):
-        fetched.append(prefetcher.count(1))
+        fetched.append(prefetcher.limits(1))
         for _ in range(used):
             prefetcher.use()
-    assert fetched == [15, 15, 0, 0, 0, 0, 15, *[0] * 8, 15, 0, 0]
-    busy = Prefetcher(16, 32)
-    assert busy.count(1) == 15
-    for _ in range(12):
-        busy.use()
-    assert busy.count(1) == 31  # what was prefetched was needed
+    some, none = (15, 31), (0, 0)
+    assert fetched == [some, some, *[none] * 4, some, *[none] * 8, some, none, none]
+
+
+def test_as_many_features_are_prefetched_as_stand_out_from_noise() -> None:
+    power = np.random.default_rng(0).standard_normal(2_000) ** 2
+    candidates = np.ones(2_000, dtype=bool)
+    assert len(likely_next(power, candidates, (15, 31))) == 15
+    power[100:120] += 40.0
+    assert sorted(likely_next(power, candidates, (15, 31))) == list(range(100, 120))
+    candidates[100:110] = False
+    assert set(range(110, 120)) < set(likely_next(power, candidates, (15, 31)))
+    power[100:200] += 40.0
+    assert len(likely_next(power, candidates, (15, 31))) == 31
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import chdtri
 
 from dropstep.models.base import Scan
-from dropstep.result import StopReason
+from dropstep.result import PartialTest, StopReason
 
 Floats = NDArray[np.float64]
 
@@ -74,6 +75,10 @@ class LookupTests:
 
     def is_significant(self, at: int, level: float) -> bool:
         return bool(self._p_values[at] <= level)
+
+    def one(self, at: int) -> PartialTest:
+        """A chi-squared statistic on one degree of freedom with the p-value of the unit."""
+        return PartialTest(float(chdtri(1, self._p_values[at])), (1.0,))
 
 
 class Lookup:

@@ -33,8 +33,8 @@ def test_max_features_is_reached_and_kept(data_dir: Any, strategy: str) -> None:
 @pytest.mark.parametrize("criterion", sorted(CRITERIA))
 def test_enter_of_minus_infinity_insists_on_max_features(criterion: str) -> None:
     rng = np.random.default_rng(1)
-    X, y = rng.normal(size=(60, 9)), rng.normal(size=60)
-    y = np.digitize(y, [-0.5, 0.5]) if CRITERIA[criterion].kind == "discriminant" else y
+    X, numbers = rng.normal(size=(60, 9)), rng.normal(size=60)
+    y: Any = np.digitize(numbers, [-0.5, 0.5]) if CRITERIA[criterion].kind == "discriminant" else numbers
     for strategy in ("dropping", "forward", "stepwise", "fbed"):
         path = select(X, y, criterion=criterion, strategy=strategy, enter=-math.inf, max_features=4)
         assert (len(path.selected), path.stop) == (4, StopReason.MAX_FEATURES)
@@ -342,7 +342,7 @@ def test_a_callback_stops_the_search_where_it_stands() -> None:
     X, y = needs_rows()
     for count in (1, 2, 3):
         seen: list[Any] = []
-        path = select(X, y, callback=lambda step, seen=seen, count=count: seen.append(step) or len(seen) == count)
+        path = select(X, y, callback=lambda step: seen.append(step) or len(seen) == count)  # noqa: B023
         assert seen == list(path.steps)
         assert len(path.steps) == count
         assert path.stop is StopReason.CALLBACK

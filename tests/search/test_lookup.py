@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dropstep import FBED, Significance
-from dropstep.models.base import CriterionInfo, Model, Units
+from dropstep.models.base import CriterionInfo, Units
 from dropstep.search.rules import as_rules
 from dropstep.search.search import Search
 from dropstep.search.strategies import STRATEGIES
@@ -178,7 +178,7 @@ class Brute:
             pass
 
 
-def searched(model: Model, strategy: str, rules: dict[str, object], cap: int | None, rounds: float) -> Search:
+def searched(model: Lookup, strategy: str, rules: dict[str, object], cap: int | None, rounds: float) -> Search:
     given = {"enter": "auto", "leave": "auto", "drop": None} | rules
     made = as_rules(INFO, 8, given["enter"], given["leave"], given["drop"], cap, strategy)
     search = Search(model, made, Units(8))
@@ -214,6 +214,23 @@ def test_screening_gains_are_confirmed(strategy: str) -> None:
         if strategy not in ("dropping", "fbed", "swap"):  # these decide by screening gains too
             assert screened.selected == exact.selected
         assert screened.n_fits >= exact.n_fits
+
+
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+def test_a_step_has_the_test_of_its_unit(strategy: str) -> None:
+    """Additions and removals, exchanges included: the p-value given the other selected units; others have none."""
+    for seed in range(10):
+        for tests in (True, False):
+            table, selected = Table.random(seed), set[int]()
+            rules = as_rules(INFO, table.n, "auto", "auto", None, 3, strategy)
+            for step in STRATEGIES[strategy](Search(Lookup(table, tests=tests), rules, Units(table.n))):
+                moved = step.action in ("add", "remove") and step.phase != "start"
+                assert (step.test is not None) == (moved and tests)
+                if step.test is not None:
+                    (unit,) = step.features
+                    assert step.test.p_value == pytest.approx(table.p_value(selected - {unit}, unit), rel=1e-6)
+                if step.action in ("add", "remove"):
+                    selected ^= set(step.features)
 
 
 def test_a_model_without_tests_refuses_levels_in_a_sentence() -> None:

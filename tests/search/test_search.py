@@ -35,7 +35,7 @@ UNIT = dict.fromkeys(["trace", "pillai", "roy", "r2", "adj_r2"], 1.0)
 thorough = settings(deadline=None, max_examples=120, suppress_health_check=[HealthCheck.too_slow])
 
 
-def search_of(table: RandomTable, solver: str, criterion: str, groups: Any = None, **words: Any) -> Search:
+def search_of(table: RandomTable, solver: str, criterion: str, groups: Any = None, **words: Any) -> Any:
     target = as_target(table.y, len(table.X), table.model, table.weights)
     problem = problem_of(Table(table.X), target, table.weights, solver)
     choice = as_choice(problem.n_features, None, None, None, groups)
@@ -66,20 +66,20 @@ def test_gains_are_the_textbook_differences(table: RandomTable, solver: str, dat
     check_gains(search, table, criterion)
 
 
-def candidates(search: Search) -> Iterator[tuple[int, float, float, float]]:
+def candidates(search: Any) -> Iterator[tuple[int, float, float, float]]:
     """Unit, gain, rank and partial lambda of each candidate in the pool."""
     scan = search.additions()
     rank = np.where(scan.tests._update.feasible, scan.tests._update.rank, 0.0)
     return zip(scan.units.tolist(), scan.gains, rank, scan.tests._partial, strict=True)
 
 
-def leaves_room(search: Search, table: RandomTable) -> bool:
+def leaves_room(search: Any, table: RandomTable) -> bool:
     """Whether every addition leaves rows to spare: an exact fit has no score but rounding."""
     most = max((rank for _, _, rank, _ in candidates(search)), default=0.0)
     return table.n_rows - search.model.projection.size - most > table.n_targets + 3
 
 
-def wander(search: Search, rng: np.random.Generator, rows: float) -> None:
+def wander(search: Any, rng: np.random.Generator, rows: float) -> None:
     """One random move: mostly an addition, where half of the rows stay free."""
     if search.selected and rng.random() < 0.35:
         search.remove(Move(int(rng.choice(search.selected))), "backward")

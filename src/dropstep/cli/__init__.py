@@ -1,4 +1,4 @@
-"""The command line: dropstep select, compare, demo and completion.
+"""The command line: dropstep select, compare, demo, schema and completion.
 
 Everything else is imported when needed, under the handlers of `main`: importing NumPy takes long enough to be
 interrupted.
@@ -78,8 +78,14 @@ def _command(parser: argparse.ArgumentParser, args: argparse.Namespace, line: st
 
         run_demo()
         return DONE
+    from dropstep.cli.output import as_json, show
+
+    if args.command == "schema":
+        from dropstep.cli.schema import schema
+
+        show(as_json(schema(args.document)))
+        return DONE
     from dropstep.cli.completion import script
-    from dropstep.cli.output import show
 
     show(script(parser, args.shell))
     return DONE

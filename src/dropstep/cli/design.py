@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,10 +17,11 @@ from dropstep.cli.naming import brief, in_options, listed, option_list
 from dropstep.cli.progress import Progress
 from dropstep.cli.roles import Roles, roles_of
 from dropstep.cli.usable import as_table, usable
+from dropstep.coefficients import Coefficients
 from dropstep.data.frame import Frame
 from dropstep.data.sample import Sample, sample_of
 from dropstep.data.table import Table
-from dropstep.data.target import Target
+from dropstep.data.target import Categorical, Target
 from dropstep.parameters import NAMES, Parameters
 from dropstep.readers import Column, Layout, ReadError, Source, read
 from dropstep.readers.columns import MISSING, Numerals, shown_number
@@ -107,6 +108,12 @@ class Design:
         """Number of columns that encode a unit."""
         encoding = self.sample.encoding
         return len(unit) if encoding is None else sum(len(encoding.columns(f)) for f in unit)
+
+    def named(self, coefficients: Coefficients | None) -> Coefficients | None:
+        """Coefficients with the names of the target columns, where the targets are numbers."""
+        if coefficients is None or isinstance(self.target, Categorical):
+            return coefficients
+        return replace(coefficients, targets=tuple(column.name for column in self.targets))
 
     def notes_with(self, notes: Sequence[str]) -> tuple[str, ...]:
         """Warnings about the file, followed by those of the library in terms of options."""

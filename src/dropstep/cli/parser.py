@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from dropstep import __version__
 from dropstep.cli.naming import brief
+from dropstep.cli.schema import DOCUMENTS
 from dropstep.cli.specs import criterion_of, strategy_of
 from dropstep.data.missing import MISSING as MISSING_CHOICES
 from dropstep.data.target import MODELS
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 _MINUS = re.compile(r"-(?:inf|[\d.][\d.,eE+-]*)")
 MAX_ERROR = 500  # characters
-SHELLS = ("bash", "zsh", "fish")
+SHELLS = ("bash", "zsh", "fish", "tcsh")
 
 WINE = """python -c "import numpy as n, sklearn.datasets as d; w = d.load_wine(); n.savetxt(
     'wine.csv', n.c_[w.data, w.target], '%g', ',', comments='',
@@ -94,6 +95,9 @@ to enable it:
   bash:  dropstep completion bash >> ~/.bash_completion
   zsh:   dropstep completion zsh > "${fpath[1]}/_dropstep"
   fish:  dropstep completion fish > ~/.config/fish/completions/dropstep.fish
+  tcsh:  dropstep completion tcsh >> ~/.tcshrc
+
+It needs the package shtab: pip install 'dropstep[cli]'.
 """
 
 
@@ -151,13 +155,21 @@ def build_parser() -> Parser:
     _add_table(compare)
     _add_compare(compare)
 
+    _add_others(commands)
+    return parser
+
+
+def _add_others(commands: argparse._SubParsersAction[Parser]) -> None:
+    """The commands that read no table."""
     commands.add_parser(
         "demo", help="the paper's comparison in a minute", description="The paper's comparison in a minute."
     )
+    schema = commands.add_parser("schema", help="print the JSON Schema of a document")
+    schema.description = "Print the JSON Schema of the output of --format json; plan is that of select --dry-run."
+    schema.add_argument("document", choices=DOCUMENTS)
     completion = commands.add_parser("completion", help="print a shell completion script", epilog=COMPLETION)
     completion.description = "Print a script that completes commands and options in a shell."
     completion.add_argument("shell", choices=SHELLS)
-    return parser
 
 
 def _add_table(parser: Parser) -> None:

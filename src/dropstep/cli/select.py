@@ -12,10 +12,13 @@ from dropstep.cli import facts, output
 from dropstep.cli.design import PARAMETERS, Design, read_design
 from dropstep.cli.plan import planned
 from dropstep.cli.progress import Progress
+from dropstep.coefficients import Coefficient
+from dropstep.presentation.coefficients import heads, label, sentences
+from dropstep.presentation.coefficients import lines as coefficient_lines
 from dropstep.presentation.summary import Entry, entries, moves, reversals
 from dropstep.presentation.text import MAX_TEXT_WIDTH, printable
 from dropstep.readers.wording import counted
-from dropstep.result import SelectionPath, Step
+from dropstep.result import PartialTest, SelectionPath, Step
 from dropstep.search.strategies import as_strategy
 from dropstep.select import select
 
@@ -31,7 +34,7 @@ def run(args: argparse.Namespace, command: str) -> int:
             notes, result = design.notes_with(design.sample.notes), planned(design, args, command)
         else:
             path = _search(design, args, progress)
-            path = replace(path, notes=design.notes_with(path.notes))
+            path = replace(path, notes=design.notes_with(path.notes), coefficients=design.named(path.coefficients))
             _write(design, path, args, command)
             notes, result = path.notes, _formatted(design, path, args.format, command)
     facts.print_notes(notes, quiet=args.quiet)
@@ -93,12 +96,27 @@ def _formatted(design: Design, path: SelectionPath, form: str, command: str) -> 
 def _as_table(design: Design, path: SelectionPath) -> str:
     """All additions and removals, then a summary, with the selected features if the table does not list them."""
     rows = []
-    for i, (step, _, label) in enumerate(moves(path), start=1):
-        rows.append([str(i), _features(path, step), f"{step.gain:.5g}", f"{step.score:.6g}", label])
-    table = [output.as_table(["#", "feature", "gain", path.criterion, "phase"], rows, "><>><")] if rows else []
+    for i, (step, _, phase) in enumerate(moves(path), start=1):
+        p_value = "" if step.test is None else f"{step.test.p_value:.2g}"
+        rows.append([str(i), _features(path, step), f"{step.gain:.5g}", f"{step.score:.6g}", p_value, phase])
+    table = [output.as_table(["#", "feature", "gain", path.criterion, "p", "phase"], rows, "><>>><")] if rows else []
     nothing = [] if path.selected else ["No feature is selected."]
     summary = [printable(str(path).split("\n", 1)[0]), *_selected(path), *_reversals(path)]
-    return "\n\n".join([facts.heading(design), *table, *nothing, "\n".join(summary)])
+    return "\n\n".join([facts.heading(design), *table, *nothing, *_coefficients(path), "\n".join(summary)])
+
+
+def _coefficients(path: SelectionPath) -> list[str]:
+    """The table of coefficients, and what it shows."""
+    if path.coefficients is None or not path.selected:
+        return []
+    fit = path.coefficients
+    rows = [
+        [*filter(None, (line.target,)), line.name, *line.numbers]
+        for line in coefficient_lines(fit, "{:.5g}".format, "{:.2g}".format)
+    ]
+    n_texts = len(rows[0]) - len(heads(fit))
+    head = [*("target", "coefficient")[-n_texts:], *heads(fit)]
+    return [output.as_table(head, rows, "<" * n_texts + ">" * len(heads(fit))), sentences(fit)]
 
 
 def _features(path: SelectionPath, step: Step) -> str:
@@ -151,6 +169,10 @@ def _as_data(design: Design, path: SelectionPath, command: str) -> dict[str, Any
         "start": path.start,
         "stop": {"reason": path.stop.name.lower(), "text": str(path.stop)},
         "n_evaluations": path.n_evaluations,
+        "r2": path.r2,
+        "adj_r2": path.adj_r2,
+        "df_resid": None if path.coefficients is None else path.coefficients.df_resid,
+        "coefficients": [] if path.coefficients is None else [_coefficient(row) for row in path.coefficients.rows()],
         "steps": [
             {
                 "phase": step.phase,
@@ -159,12 +181,21 @@ def _as_data(design: Design, path: SelectionPath, command: str) -> dict[str, Any
                 "gain": step.gain,
                 "score": step.score,
                 "pool": step.pool,
+                "test": _test(step.test),
             }
             for step in path.steps
         ],
         "ranking": dict(zip(design.names, path.ranking, strict=True)),
         "notes": path.notes,
     }
+
+
+def _coefficient(row: Coefficient) -> dict[str, Any]:
+    return {**row._asdict(), "target": label(row.target)}
+
+
+def _test(test: PartialTest | None) -> dict[str, Any] | None:
+    return None if test is None else {"statistic": test.statistic, "df": test.df, "p_value": test.p_value}
 
 
 def _entry(path: SelectionPath, entry: Entry) -> dict[str, Any]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.data.scale import rescaled_copy
+from dropstep.data.scale import Exponents, rescaled_copy
 from dropstep.data.table import Table, refuse_missing
 from dropstep.data.target import Categorical, Continuous, Target
 from dropstep.data.threads import in_threads
@@ -68,6 +68,13 @@ class Columns:
             taken *= self.root[:, None]
         return taken
 
+    def mean_errors(self, features: Features) -> Floats:
+        """What the class means of the given features lack, in float64; a float32 X has means in float32."""
+        if self.means is None:
+            return np.zeros((1, len(features)))
+        taken = _take(self.X, features).astype(np.float64)
+        return self._class_means(taken - _by_row(self.means[:, features], self.codes))
+
     def _class_means(self, taken: Floats) -> Floats:
         w = np.ones(len(taken)) if self.root is None else self.root**2
         if self.codes is None:
@@ -115,6 +122,8 @@ class Sums:
         Products with the targets; None for class labels.
     targets : ndarray of shape (n_samples, n_targets) or None
         Centred and weighted targets; None for class labels.
+    exponents : ndarray of shape (n_features,) or None
+        Column j was divided by 2 ** exponents[j]; None if no column was rescaled.
     """
 
     counts: Floats
@@ -122,6 +131,7 @@ class Sums:
     diagonal: Floats
     cross: Floats | None
     targets: Floats | None
+    exponents: Exponents | None = None
 
 
 def _take(X: NDArray[Any], features: Features) -> NDArray[Any]:
@@ -204,9 +214,10 @@ def columns_of(table: Table, target: Target, weights: Floats | None) -> tuple[Co
         columns, sums = read(X, rows)
         squares = sums.diagonal + sums.counts @ sums.means**2
         targets = np.empty(0) if y is None else np.einsum("ij,ij->j", y, y)
-        copy = rescaled_copy(X, squares, targets, weights)
-        if copy is not None:
-            columns, sums = read(copy, rows)
+        rescaled = rescaled_copy(X, squares, targets, weights)
+        if rescaled is not None:
+            columns, sums = read(rescaled[0], rows)
+            sums = replace(sums, exponents=rescaled[1])
     refuse_missing(table, sums.means)
     refuse_missing(table, sums.diagonal[None, :])
     return columns, sums

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -75,6 +75,20 @@ class Encoding:
         range
         """
         return range(self._bounds[feature], self._bounds[feature + 1])
+
+    def take(self, features: Sequence[int]) -> Encoding:
+        """The encoding of some of the features.
+
+        Parameters
+        ----------
+        features : sequence of int
+            Indices of the features, in the order wanted.
+
+        Returns
+        -------
+        Encoding
+        """
+        return Encoding(tuple(self.names[j] for j in features), tuple(self.levels[j] for j in features))
 
     @cached_property
     def owners(self) -> tuple[int, ...]:

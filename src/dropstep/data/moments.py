@@ -13,7 +13,7 @@ from scipy.linalg import blas
 
 from dropstep.data import exchange
 from dropstep.data.frame import as_table
-from dropstep.data.scale import is_extreme, rescaled_copy
+from dropstep.data.scale import Exponents, is_extreme, rescaled_copy
 from dropstep.data.table import Table, as_weights, listed, refuse_missing
 from dropstep.data.target import Categorical, Continuous, Model, Target, as_target
 
@@ -229,7 +229,7 @@ def _without_rounding(scatter: Floats, whole: Moments) -> Floats:
 
 def of_rows(
     X: NDArray[Any], target: Target, weights: Floats | None = None, names: Sequence[str] | None = None
-) -> Moments:
+) -> tuple[Moments, Exponents | None]:
     """Moments of validated rows; columns of extreme scale are rescaled in a copy of X.
 
     Parameters
@@ -245,11 +245,16 @@ def of_rows(
 
     Returns
     -------
-    Moments
+    moments : Moments
+    exponents : ndarray of shape (n_features,) or None
+        Column j was divided by 2 ** exponents[j]; None if no column was rescaled.
     """
     moments = _of_rows(X, target, weights, names)
-    copy = rescaled_copy(X, *_squares(moments), weights)
-    return moments if copy is None else _of_rows(copy, target, weights, names)
+    rescaled = rescaled_copy(X, *_squares(moments), weights)
+    if rescaled is None:
+        return moments, None
+    copy, exponents = rescaled
+    return _of_rows(copy, target, weights, names), exponents
 
 
 def _of_rows(X: NDArray[Any], target: Target, weights: Floats | None, names: Sequence[str] | None) -> Moments:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dropstep.data.encoding import Encoding
 from dropstep.data.factor import Factor
-from dropstep.data.frame import Frame, read, split_columns
+from dropstep.data.frame import Frame, frame_names, read, split_columns
 from dropstep.data.groups import Choice, as_choice
 from dropstep.data.leakage import (
     identifiers_note,
@@ -44,6 +44,8 @@ class Sample:
         Features that are included, excluded and selected together; factors that resemble identifiers are excluded.
     target : Continuous or Categorical
         Target values or class labels.
+    target_names : tuple of str or None
+        Name of each target; None if y has none.
     weights : ndarray of shape (n_samples,) or None
         Row weights.
     rows : ndarray of bool or None
@@ -57,6 +59,7 @@ class Sample:
     encoding: Encoding | None
     choice: Choice
     target: Target
+    target_names: tuple[str, ...] | None
     weights: Floats | None
     rows: NDArray[np.bool_] | None
     notes: tuple[str, ...]
@@ -95,7 +98,7 @@ def sample_of(X: Any, y: Any, sample_weight: Any, given: Parameters, row_groups:
     if given.missing not in MISSING:
         raise ValueError(f"missing must be one of {', '.join(map(repr, MISSING))}; got {given.missing!r}")
     X, y, sample_weight = split_columns(X, y, sample_weight)
-    table = read(X)
+    names, table = _target_names(y), read(X)
     choice = as_choice(table.n_features, table.names, given.include, given.exclude, given.groups)
     notes: list[str] = []
     if isinstance(table, Frame):
@@ -119,7 +122,13 @@ def sample_of(X: Any, y: Any, sample_weight: Any, given: Parameters, row_groups:
     else:
         encoding, design = None, _without_gaps(table, excluded)
     notes += table_notes(design, encoding, table.names, excluded)
-    return Sample(table, design, encoding, choice, target, weights, rows, tuple(notes))
+    return Sample(table, design, encoding, choice, target, names, weights, rows, tuple(notes))
+
+
+def _target_names(y: Any) -> tuple[str, ...] | None:
+    """Names of the columns of y, or the name of y, if they are strings."""
+    name = getattr(y, "name", None)
+    return (name,) if isinstance(name, str) else frame_names(y)
 
 
 def _without_identifiers(frame: Frame, choice: Choice, notes: list[str]) -> Choice:

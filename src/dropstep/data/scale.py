@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Exponents = NDArray[np.intc]
 
 MAX_LOG10 = 290.0  # largest |log10| of a product of sums of squares that float64 represents with full precision
 RESIDUAL_LOG10 = 40.0  # part of MAX_LOG10 that is reserved for residuals
@@ -35,10 +36,13 @@ def is_extreme(squares: Floats, targets: Floats, limit: float = MAX_LOG10) -> ND
         return np.asarray(~(np.abs(np.log10(squares)) + reach <= limit))
 
 
-def rescaled_copy(X: NDArray[Any], squares: Floats, targets: Floats, weights: Floats | None) -> Floats | None:
+def rescaled_copy(
+    X: NDArray[Any], squares: Floats, targets: Floats, weights: Floats | None
+) -> tuple[Floats, Exponents] | None:
     """A float64 copy of X whose columns of extreme scale have values up to 1; None if there are no such columns.
 
-    Columns of zeros, and columns with NaN or infinity, are not rescaled; rows of weight zero are set to zero.
+    Column j is divided by 2 ** exponents[j], the second result. Columns of zeros, and columns with NaN or infinity, are
+    not rescaled; rows of weight zero are set to zero.
     """
     extreme = np.flatnonzero(is_extreme(squares, targets))
     exponents = np.zeros(X.shape[1], dtype=np.intc)
@@ -56,4 +60,4 @@ def rescaled_copy(X: NDArray[Any], squares: Floats, targets: Floats, weights: Fl
     copy = X.astype(np.float64)
     if weights is not None:
         copy[weights == 0] = 0.0
-    return np.ldexp(copy, -exponents, out=copy)
+    return np.ldexp(copy, -exponents, out=copy), exponents

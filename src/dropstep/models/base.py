@@ -9,7 +9,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.result import StopReason
+from dropstep.coefficients import Coefficients
+from dropstep.result import PartialTest, StopReason
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -86,6 +87,10 @@ class Tests(Protocol):
 
     def is_significant(self, at: int, level: float) -> bool:
         """Whether one of the units is significant at a level."""
+        ...
+
+    def one(self, at: int) -> PartialTest | None:
+        """The test of one of the units; None if it brings no independent column."""
         ...
 
 
@@ -167,6 +172,15 @@ class CheapScans(Protocol):
 
     def release(self) -> None:
         """Free what was kept for moves that will not be made."""
+        ...
+
+
+@runtime_checkable
+class Fitted(Protocol):
+    """A model with coefficients."""
+
+    def coefficients(self, names: Sequence[str]) -> Coefficients:
+        """Coefficients of the selected columns, whose names are given in order of entry."""
         ...
 
 

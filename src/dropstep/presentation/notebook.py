@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from dropstep.presentation.coefficients import heads, sentences
+from dropstep.presentation.coefficients import lines as coefficient_lines
 from dropstep.presentation.html import Html, feature_names, join, table, tag
 from dropstep.presentation.summary import Move, moves
-from dropstep.presentation.text import count, number
+from dropstep.presentation.text import count, number, p_value
 from dropstep.result import SelectionPath
 
 MAX_MOVES = 12
 MAX_STEPS = 200
+MAX_LINES = 10  # of the table of coefficients
 BLUE = "#3a8fc4"  # visible on white and on black
 CELL = "padding:.15em .7em;vertical-align:top;text-align:"
 
@@ -27,9 +30,11 @@ def path_html(path: SelectionPath) -> str:
     Returns
     -------
     str
-        HTML: a summary, the additions and removals with their gains, the notes, and all steps in a folded table.
+        HTML: a summary, the additions and removals with their gains, the notes, and folded tables of coefficients and
+        of all steps.
     """
-    return tag("div", _summary(path), _moves(path), _notes(path), _steps(path), style="max-width:48em")
+    parts = (_summary(path), _moves(path), _notes(path), _coefficients(path), _steps(path))
+    return tag("div", *parts, style="max-width:48em")
 
 
 def _summary(path: SelectionPath) -> Html:
@@ -89,13 +94,37 @@ def _notes(path: SelectionPath) -> Html:
     return join(tag("p", tag("b", "Note: "), note, style="margin:.4em 0") for note in path.notes)
 
 
+def _coefficients(path: SelectionPath) -> Html:
+    fit = path.coefficients
+    if fit is None or not path.selected:
+        return Html("")
+    listed = coefficient_lines(fit)
+    rows = [
+        tag(
+            "tr",
+            tag(
+                "td", feature_names(filter(None, (line.target, line.name))), style=CELL + "left;overflow-wrap:anywhere"
+            ),
+            *(tag("td", cell, style=CELL + "right") for cell in line.numbers),
+        )
+        for line in listed[:MAX_LINES]
+    ]
+    omitted = len(listed) - len(rows)
+    more = tag("p", f"and {count(omitted, 'more line')}: see coefficients.to_frame()") if omitted > 0 else ""
+    shown = _table(("feature", *heads(fit)), rows)
+    caveat = tag("p", tag("small", sentences(fit)), style="margin:.4em 0")
+    title = tag("summary", "coefficients", style="cursor:pointer")
+    return tag("details", title, tag("div", shown, style="overflow-x:auto"), more, caveat)
+
+
 def _steps(path: SelectionPath) -> Html:
     if not path.steps:
         return Html("")
     rows = []
     for i, step in enumerate(path.steps[:MAX_STEPS], start=1):
         gain = number(step.gain) if step.action in ("add", "remove") else ""
-        numbers = (gain, number(step.score), f"{step.pool:,}")
+        p = "" if step.test is None else p_value(step.test.p_value)
+        numbers = (gain, number(step.score), p, f"{step.pool:,}")
         rows.append(
             tag(
                 "tr",
@@ -105,7 +134,7 @@ def _steps(path: SelectionPath) -> Html:
                 *(tag("td", cell, style=CELL + "right") for cell in numbers),
             )
         )
-    shown = _table(("", "step", "features", "gain", path.criterion, "pool"), rows)
+    shown = _table(("", "step", "features", "gain", path.criterion, "p", "pool"), rows)
     omitted = len(path.steps) - MAX_STEPS
     more = tag("p", f"and {count(omitted, 'more step')}: see to_frame() or report()") if omitted > 0 else ""
     return tag("details", tag("summary", count(len(path.steps), "step"), style="cursor:pointer"), shown, more)

@@ -92,6 +92,11 @@ def number(value: float, digits: int = 4) -> str:
     return f"{value:,.{decimals}f}".replace("-", "−")
 
 
+def p_value(value: float) -> str:
+    """Format a p-value with two significant digits."""
+    return number(value, 2) if value >= 1e-4 else f"{value:.1e}".replace("-", "−")
+
+
 def short(value: float) -> str:
     """Format a round number, such as an axis label, without trailing zeros."""
     text = number(value, 6)

@@ -76,6 +76,10 @@ class Basis(Protocol):
         """Coordinates of all features in the basis, into `out`; returns products of prefetched features as well."""
         ...
 
+    def factor(self, independent: list[int], W: Floats) -> Floats:
+        """R with S_AA = R'R for the features that span the basis, as exact as possible; W are all coordinates."""
+        ...
+
     def release(self) -> None:
         """Free what was kept for prefetched features."""
         ...
@@ -128,6 +132,9 @@ class GramBasis:
     def coordinates(self, inverse: Floats, independent: list[int], prefetch: list[int], out: Floats) -> Floats:
         np.matmul(inverse.T, self.S[np.array(independent, dtype=np.intp)], out=out)
         return out[:0]
+
+    def factor(self, independent: list[int], W: Floats) -> Floats:
+        return W[:, independent]
 
     def release(self) -> None:
         pass
@@ -185,7 +192,13 @@ class RowsBasis:
 
     def _residual(self, vectors: Floats) -> Floats:
         """Residuals of vectors given the basis; projecting twice is enough (Kahan, Parlett)."""
-        return self._projected_out(self._projected_out(vectors)) if self.size else vectors
+        if not self.size:
+            return vectors
+        residuals = self._projected_out(vectors)
+        small = _squares(residuals) < REORTHOGONALIZE_BELOW * _squares(vectors)
+        if small.any():
+            residuals[:, small] = self._projected_out(residuals[:, small])
+        return residuals
 
     def _projected_out(self, vectors: Floats) -> Floats:
         Q = self.Q
@@ -251,6 +264,10 @@ class RowsBasis:
         out[:] = products[: self.size]
         return products[self.size :]
 
+    def factor(self, independent: list[int], W: Floats) -> Floats:
+        """From centred columns in float64: products with X itself may have too few digits."""
+        return np.asarray(self.Q.T @ self.columns.centred(np.array(independent, dtype=np.intp)))
+
     def release(self) -> None:
         self._prefetched, self._buffer = {}, np.empty((0, 0))
 
@@ -272,6 +289,10 @@ class RowsBasis:
         cross = (cross - x.T @ self.Q @ kept)[independent]
         triangle = directions.T @ residuals[:, independent]
         return np.asarray(linalg.solve_triangular(triangle, cross, trans="T"))
+
+
+def _squares(vectors: Floats) -> Floats:
+    return np.asarray(np.einsum("ij,ij->j", vectors, vectors))
 
 
 def orthonormal(columns: Floats, least: Floats) -> tuple[Floats, list[int]]:

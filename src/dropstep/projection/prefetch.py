@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,9 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+FEW = 7  # features to prefetch even if fewer can be added
 MIN_USED = 2  # prefetched features that must be added for the larger product to pay off
+CHI2_MEDIAN = 0.455  # of the chi-squared distribution with one degree of freedom
 BACK_OFF = 2  # additions without prefetching after one that did not pay off; doubled each time
 
 
@@ -30,37 +33,47 @@ class Prefetcher:
     Parameters
     ----------
     usual, maximum : int
-        Number of vectors in a product that is worthwhile in any case, and if prefetches were used before.
+        Number of vectors in a product that is worthwhile in any case, and if many features are likely to be added.
     """
 
     def __init__(self, usual: int, maximum: int) -> None:
         self._usual, self._maximum = usual, maximum
-        self._fetched = self._used = self._failures = self._alone = 0
+        self._used = self._failures = self._alone = 0
+        self._fetched = False
 
     def use(self) -> None:
         """Record that a prefetched feature was added."""
         self._used += 1
 
-    def count(self, needed: int) -> int:
-        """Number of features to prefetch in a product with `needed` other vectors."""
-        if self._maximum <= needed:
-            return 0
+    def limits(self, needed: int, room: float = math.inf) -> tuple[int, int]:
+        """Least and largest number of features to prefetch in a product with `needed` other vectors.
+
+        `room` features can still be added; the ones that will be are not known, so that a few more are prefetched.
+        """
+        most = int(min(self._maximum - needed, max(room, FEW) if room > 1 else room))
+        if most <= 0:
+            return 0, 0
         if needed > 1:  # predicted from residuals that are out of date, so that success is no evidence
-            return min(self._maximum - needed, max(self._usual - needed, self._usual // 2))
+            return min(max(self._usual - needed, self._usual // 2), most), most
         if self._fetched:
             self._failures = self._failures + 1 if self._used < MIN_USED else 0
             self._alone = BACK_OFF * 2**self._failures if self._failures else 0
+        self._fetched, self._used = not self._alone, 0
         if self._alone:
             self._alone -= 1
-            self._fetched, self._used = 0, 0
-            return 0
-        width = self._maximum if 2 * self._used > self._fetched > 0 else self._usual
-        self._fetched, self._used = width - needed, 0
-        return self._fetched
+            return 0, 0
+        return min(self._usual - needed, most), most
 
 
-def largest(power: Floats, candidates: NDArray[np.bool_], count: int) -> list[int]:
-    """The candidates that explain most, at most `count` of them."""
+def likely_next(power: Floats, candidates: NDArray[np.bool_], limits: tuple[int, int]) -> list[int]:
+    """The candidates that explain most: as many as stand out from noise, within limits.
+
+    If no candidate had an effect, the largest of p powers would be about 2 log(p) times their scale.
+    """
+    least, most = limits
     power = np.where(candidates, power, 0.0)
+    scale = np.median(power) / CHI2_MEDIAN
+    strong = np.count_nonzero(power > 2 * np.log(len(power)) * scale) if most > least else 0
+    count = min(max(least, strong), most)
     at = np.argpartition(-power, count)[:count] if len(power) > count else np.arange(len(power))
     return [int(j) for j in at if power[j] > 0]

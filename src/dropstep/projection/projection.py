@@ -14,7 +14,7 @@ from dropstep.data.columns import Columns
 from dropstep.projection.basis import basis_of
 from dropstep.projection.equations import NormalEquations, Residuals
 from dropstep.projection.precision import Precision
-from dropstep.projection.prefetch import Prefetched, Prefetcher, largest
+from dropstep.projection.prefetch import Prefetched, Prefetcher, likely_next
 from dropstep.projection.rotation import rotation_onto
 
 Floats = NDArray[np.float64]
@@ -22,9 +22,7 @@ Features = NDArray[np.intp]
 
 ROWS_AT_A_TIME = 32  # directions for which W gets room at a time, if that is a small part of X,
 NUMBERS_AT_A_TIME = 2**16  # or in this many numbers
-REFETCH_BELOW = (
-    1e-3  # recompute prefetched products once the residual falls below this share of its value at fetch time
-)
+REFETCH_BELOW = 1e-3  # share of its residual at fetch time below which the products of a feature are recomputed
 
 
 class Projection:
@@ -37,10 +35,12 @@ class Projection:
     for every live feature, up to the directions that are pending. Features that are not queried are frozen: they are
     not updated until they are queried again. A direction is applied when residuals are queried, so that features that
     are frozen by then cost nothing.
+
+    No more than `max_size` features will be selected: what is prefetched is limited to that.
     """
 
-    def __init__(self, equations: NormalEquations) -> None:
-        self.equations = equations
+    def __init__(self, equations: NormalEquations, max_size: float = math.inf) -> None:
+        self.equations, self._max_size = equations, max_size
         self.basis = basis_of(equations)
         self.precision = Precision(equations, self.basis)
         self.residual_ss = equations.diagonal.copy()
@@ -54,8 +54,8 @@ class Projection:
         self._candidates: Features | None = None  # features that were queried last
         self._prefetched: dict[int, Prefetched] = {}
         self._prefetcher = Prefetcher(*self.basis.batch_limits)
-        p = equations.n_features
-        n = equations.scatter.X.shape[0] if isinstance(equations.scatter, Columns) else p
+        p, S = equations.n_features, equations.scatter
+        n = len(S.X) if isinstance(S, Columns) else p
         self._room = max(4, min(ROWS_AT_A_TIME, n // 16), min(NUMBERS_AT_A_TIME // p, p))
         self._W = np.empty((self._room, p))  # a row is filled when its direction is applied
         self._Z = np.zeros((self._room, equations.n_targets))
@@ -124,6 +124,11 @@ class Projection:
         H, rank, _ = self._without(features)
         return H[:, rank:].T
 
+    def factor(self) -> Floats:
+        """R with S_AA = R'R, recomputed from the rows where there are rows."""
+        self._apply_pending()
+        return self.basis.factor(self.independent, self.W)
+
     # --- moves -------------------------------------------------------------------------------------------------------
 
     def add(self, features: Sequence[int]) -> None:
@@ -175,15 +180,11 @@ class Projection:
             self._apply_pending()
             self._candidates = features
             self._unfreeze()
-        elif freeze and not self.equations.small and 2 * (len(features) + self.size) <= self._n_live:
+        elif freeze and not self.equations.small and 2 * (len(features) + self.size) <= np.count_nonzero(self._is_live):
             self._freeze_all_but(features)
         if freeze:
             self._candidates = features
         self._apply_pending()
-
-    @property
-    def _n_live(self) -> int:
-        return self.equations.n_features if self._live is None else len(self._live)
 
     def _freeze_all_but(self, features: Features) -> None:
         live = np.zeros(self.equations.n_features, dtype=bool)
@@ -223,10 +224,11 @@ class Projection:
 
     def _apply_pending(self) -> None:
         """Update the live features for the directions that were added since they were last updated."""
-        if self._applied == self.size:
+        first, size = self._applied, self.size
+        if first == size:
             return
-        first, live = self._applied, slice(None) if self._live is None else self._live
-        for k, w in zip(range(first, self.size), self._new_rows(), strict=True):
+        live = slice(None) if self._live is None else self._live
+        for k, w in enumerate(self._new_rows(), first):
             j, length, square = self.independent[k], self._lengths[k - first], np.square(w)
             if self._live is not None:
                 self._W[k] = 0.0
@@ -236,14 +238,15 @@ class Projection:
             self.residual_ss[j] = self.residual_cross[j] = self.precision.recompute_below[j] = 0.0
             if not self.basis.recompute_below:
                 self.precision.propagate(j, length**2, square, live)
-        several, self._applied, self._lengths = self.size - first > 1, self.size, []
-        self.residual_ss[self.dependent] = 0.0
+        self._applied, self._lengths = size, []
+        if self.dependent:
+            self.residual_ss[self.dependent] = 0.0
         if self.basis.recompute_below:
-            if several:  # R from centred columns: products with X itself have too few digits
+            if size - first > 1:  # R from centred columns: products with X itself have too few digits
                 new = np.array(self.independent[first:], dtype=np.intp)
-                self._W[: self.size, new] = self.basis.residuals(new)[0]
+                self._W[:size, new] = self.basis.residuals(new)[0]
             self._recompute_residuals()
-        elif self.precision.lost_features(self.residual_ss, self.size - first):
+        elif self.precision.lost_features(self.residual_ss, size - first):
             at = np.arange(len(self.residual_ss)) if self._live is None else self._live
             self.precision.doubt(at, self.residual_ss[at])
 
@@ -256,7 +259,7 @@ class Projection:
                 W, j = self._W[:k], self.independent[k]
                 yield (S[j, live] - W[:, j] @ W[:, live]) / self._lengths[k - first]
             return
-        kept = self._taken_from_prefetched(first)
+        kept = self._taken_from_prefetched(first) if self._prefetched else {}
         missing = [k for k in range(first, self.size) if k not in kept]
         fetched: dict[int, Floats] = {}
         if missing:
@@ -293,16 +296,15 @@ class Projection:
 
     def _likely_next(self, needed: int) -> list[int]:
         """Candidates that explain most now: they will probably be added next."""
-        count = 0 if self._candidates is None else self._prefetcher.count(needed)
-        if not count:
+        limits = (0, 0) if self._candidates is None else self._prefetcher.limits(needed, self._max_size - self.size)
+        if not any(limits):
             return []
         is_candidate = np.zeros(self.equations.n_features, dtype=bool)
         is_candidate[self._candidates] = True
         is_candidate[self.independent] = False
         power = np.square(self.residual_cross) @ np.ones(self.equations.n_targets)
-        return largest(
-            power / np.where(self.residual_ss > self.precision.least, self.residual_ss, np.inf), is_candidate, count
-        )
+        power /= np.where(self.residual_ss > self.precision.least, self.residual_ss, np.inf)
+        return likely_next(power, is_candidate, limits)
 
     def _update_residuals(self, w: Floats, square: Floats, z: Floats, sign: int) -> None:
         """Subtract the direction w, z from the residuals of the live features (-1), or add it back (+1)."""
@@ -338,8 +340,7 @@ class Projection:
     def _remove_one(self, j: int) -> None:
         """The removed direction is row i of inv(R); a reflection makes it the last one."""
         i = self.independent.index(j)
-        v = self.inverse[i].copy()
-        v /= np.sqrt(v @ v)
+        v = self.inverse[i] / np.sqrt(self.inverse[i] @ self.inverse[i])
         v[-1] += 1.0 if v[-1] >= 0 else -1.0
         tau = 2 / (v @ v)
         for rows in (self.W, self.Z):

@@ -13,17 +13,18 @@ from typing import NamedTuple
 import numpy as np
 
 from dropstep.models.base import Bools, CheapScans, Floats, Indices, Model, Scan, StartsFromAll, Units
-from dropstep.result import Action, Phase, Step, StopReason
+from dropstep.result import Action, PartialTest, Phase, Step, StopReason
 from dropstep.search.rules import Rules, Significance
 
 TIE = 1e-9  # gains closer than this share of the largest are equal, and the lowest index wins
 
 
 class Move(NamedTuple):
-    """A possible move: the unit, and by how much the score would improve (below 0: worsen), if that is known."""
+    """A possible move: the unit, by how much the score would improve (below 0: worsen) if that is known, its test."""
 
     unit: int
     gain: float = math.nan
+    test: PartialTest | None = None
 
 
 class Search:
@@ -45,7 +46,7 @@ class Search:
         self._in_pool[[*include, *exclude]] = False
         self._scan: Scan | None = None  # of the pool, for the present selection
         self._stale: Indices = np.empty(0, dtype=np.intp)  # units recalled since that scan
-        self._cheap = isinstance(model, CheapScans)
+        self._cheap = model if isinstance(model, CheapScans) else None
         self._last_gains = np.full(units.n, -np.inf)
         self._visited: set[frozenset[int]] = set()
 
@@ -76,7 +77,7 @@ class Search:
             scan = self.model.additions(self.pool)
             self.n_evaluations += scan.n_evaluations if self._scan is None else len(self._stale)
             self.n_fits += scan.n_fits
-            if not self._cheap:
+            if self._cheap is None:
                 self._last_gains[scan.units] = np.where(scan.feasible, scan.gains, -np.inf)
             self._scan, self._stale = scan, np.empty(0, dtype=np.intp)
         return self._scan
@@ -91,7 +92,7 @@ class Search:
     def best_addition(self) -> Move | None:
         """The best candidate, if it may enter; otherwise None, and `stop` says why."""
         move = self._addition()
-        return None if move is None or self.is_cycle() else move
+        return move if move is not None and self.visit() else None
 
     def _addition(self) -> Move | None:
         self.stop = self._no_room()
@@ -104,14 +105,14 @@ class Search:
         elif not self.rules.enter.justifies_one(scan, at):
             self.stop = StopReason.ENTER
         else:
-            return Move(int(scan.units[at]), float(scan.gains[at]))
+            return _addition(scan, at)
         return None
 
     def _no_room(self) -> StopReason | None:
         reason = self.model.saturated()
         if reason is StopReason.EXACT:
             return reason
-        if not self._in_pool.any():
+        if not np.count_nonzero(self._in_pool):
             return StopReason.POOL
         return StopReason.MAX_FEATURES if self.full else reason
 
@@ -131,8 +132,8 @@ class Search:
             return first_best(-tests.log_p_values, scan.feasible)
         return first_best(scan.gains, scan.feasible)
 
-    def is_cycle(self) -> bool:
-        """True if this selection was already visited; continuing would cycle.
+    def visit(self) -> bool:
+        """Record that the search continues from this selection; False if it did before, and would cycle.
 
         A test does not maximise the score, and differences at rounding level have no consistent sign: both can cause
         cycles.
@@ -140,9 +141,9 @@ class Search:
         selection = frozenset(self.selected)
         if selection in self._visited:
             self.stop = StopReason.CYCLE
-            return True
+            return False
         self._visited.add(selection)
-        return False
+        return True
 
     def droppable(self, chosen: Move) -> Indices:
         """Candidates, except the chosen one, whose gain in the scan that chose it does not pass `drop`."""
@@ -158,7 +159,7 @@ class Search:
         """The selected unit whose removal worsens the score least, whatever the rules say."""
         scan = self._exact_removals()
         at = first_best(-scan.gains, scan.feasible)
-        return None if at is None else Move(int(scan.units[at]), -float(scan.gains[at]))
+        return None if at is None else _removal(scan, at)
 
     def best_removal(self) -> Move | None:
         """The least useful selected unit, if it may leave; otherwise None."""
@@ -173,14 +174,12 @@ class Search:
         too_many = self.rules.max_features is not None and len(self.selected) > self.rules.max_features
         if not too_many and self.rules.leave.justifies_one(scan, at):
             return None
-        return Move(int(scan.units[at]), -float(scan.gains[at]))
+        return _removal(scan, at)
 
     def best_move(self) -> tuple[Action, Move] | None:
         """The best single move that the rules allow, an addition or a removal."""
         addition, removal = self._addition(), self.best_removal()
-        if addition is None and removal is None:
-            return None
-        if self.is_cycle():
+        if (addition is None and removal is None) or not self.visit():
             return None
         if removal is None or (addition is not None and not exceeds(removal.gain, addition.gain)):
             assert addition is not None
@@ -194,12 +193,13 @@ class Search:
         self.n_evaluations -= removals.n_evaluations  # an exchange is evaluated as a pair
         if self.model.saturated() is StopReason.EXACT or not len(removals.units) or not len(pool):
             return None
-        totals = np.stack([self._gains_without(int(u), pool) for u in removals.units]) - removals.gains[:, None]
+        scans = [self._additions_without(int(u), pool) for u in removals.units]
+        totals = np.stack([_feasible_gains(scan) for scan in scans]) - removals.gains[:, None]
         best = first_best(totals.ravel(), np.isfinite(totals).ravel())
         if best is None or not exceeds(self.value + float(totals.flat[best]), self.value):
             return None
         out, into = divmod(best, len(pool))
-        return Move(int(removals.units[out]), -float(removals.gains[out])), Move(int(pool[into]))
+        return _removal(removals, out), _addition(scans[out], into)
 
     def best_replacement(self) -> tuple[Move, Move] | None:
         """At `max_features`: the best candidate, in the place of the least useful unit, if the score improves."""
@@ -211,11 +211,11 @@ class Search:
             return None
         return self.best_exchange(scan.units[at : at + 1])
 
-    def _gains_without(self, unit: int, pool: Indices) -> Floats:
-        """Gains of candidates if a selected unit were removed; minus infinity for what could not enter then."""
+    def _additions_without(self, unit: int, pool: Indices) -> Scan:
+        """Gains of candidates if a selected unit were removed."""
         scan = self.model.additions(pool, without=unit)
         self._count(scan)
-        return np.where(scan.feasible, scan.gains, -np.inf)
+        return scan
 
     def start_from_all(self) -> list[int]:
         """Units of the pool, in order, without those that depend on others."""
@@ -230,8 +230,8 @@ class Search:
         Where scans cost fits, the others are ranked by the gain they had when they were last evaluated.
         """
         candidates = np.sort(np.concatenate([self.pool, self.dropped]))
-        if isinstance(self.model, CheapScans):
-            self.model.release()
+        if self._cheap is not None:
+            self._cheap.release()
             gains = np.zeros(len(candidates))
             if len(candidates) and self.model.saturated() is None:
                 scan = self.model.additions(candidates)
@@ -259,7 +259,8 @@ class Search:
         found: dict[int, tuple[tuple[int, float], ...]] = {}
         for unit, feature in first.items():
             loss = known[unit]
-            costs = loss - self._gains_without(unit, pool) if len(pool) and loss > 0 else np.empty(0)
+            gains = _feasible_gains(self._additions_without(unit, pool)) if len(pool) and loss > 0 else np.empty(0)
+            costs = loss - gains
             cheapest = [i for i in np.argsort(costs, kind="stable")[:near] if costs[i] <= share * loss]
             found[feature] = tuple((self.units.features([int(pool[i])])[0], float(costs[i])) for i in cheapest)
         self.n_evaluations = evaluations
@@ -273,13 +274,13 @@ class Search:
 
     def add(self, move: Move, phase: Phase) -> Step:
         """Select the unit of a move."""
-        return self._moved(phase, "add", [move.unit], move.gain)
+        return self._moved(phase, "add", [move.unit], move)
 
     def remove(self, move: Move, phase: Phase) -> Step:
         """Return the unit of a move to the pool."""
         if self.stop is StopReason.MAX_FEATURES and phase == "backward":
             self.stop = None
-        return self._moved(phase, "remove", [move.unit], move.gain)
+        return self._moved(phase, "remove", [move.unit], move)
 
     def drop(self, units: Indices, phase: Phase) -> Step:
         """Remove candidates from the pool until they are recalled."""
@@ -296,15 +297,17 @@ class Search:
 
     def _pool_step(self, phase: Phase, action: Action, units: Indices) -> Step:
         features = tuple(sorted(self.units.features(units)))
-        return Step(phase, action, features, 0.0, self.score, int(self._in_pool.sum()))
+        return Step(phase, action, features, 0.0, self.score, int(np.count_nonzero(self._in_pool)))
 
-    def _moved(self, phase: Phase, action: Action, units: Sequence[int], gain: float = math.nan) -> Step:
-        """Make a move.
+    def _moved(self, phase: Phase, action: Action, units: Sequence[int], move: Move | None = None) -> Step:
+        """Add or remove units: those of a move, or all that a search starts from.
 
         The gain that a scan computed has more digits than a difference of scores, unless the two disagree, as they do
         for a nearly exact fit.
         """
-        before = self.value
+        before, gain, test = self.value, math.nan, None
+        if move is not None:
+            gain, test = move.gain, move.test
         if action == "add":
             self.model.add(units)
             self.selected.extend(units)
@@ -312,11 +315,12 @@ class Search:
             self.model.remove(units)
             self.selected.remove(units[0])
         self._in_pool[list(units)] = action == "remove"
-        self._scan = None
-        difference = 0.0 if self.value == before else self.value - before
-        if not abs(gain - difference) <= TIE * max(abs(before), abs(self.value)):
+        self._scan, after = None, self.value
+        difference = 0.0 if after == before else after - before
+        if not abs(gain - difference) <= TIE * max(abs(before), abs(after)):
             gain = difference
-        return Step(phase, action, self.units.features(units), gain, self.score, int(self._in_pool.sum()))
+        pool = int(np.count_nonzero(self._in_pool))
+        return Step(phase, action, self.units.features(units), gain, self.score, pool, test)
 
     def _signed(self, score: float) -> float:
         return score if self.model.greater_is_better else -score
@@ -324,6 +328,21 @@ class Search:
     def _count(self, scan: Scan) -> None:
         self.n_evaluations += scan.n_evaluations
         self.n_fits += scan.n_fits
+
+
+def _addition(scan: Scan, at: int) -> Move:
+    """The addition of one unit of a scan."""
+    return Move(int(scan.units[at]), float(scan.gains[at]), None if scan.tests is None else scan.tests.one(at))
+
+
+def _removal(scan: Scan, at: int) -> Move:
+    """The removal of one unit of a scan."""
+    return Move(int(scan.units[at]), -float(scan.gains[at]), None if scan.tests is None else scan.tests.one(at))
+
+
+def _feasible_gains(scan: Scan) -> Floats:
+    """Gains of a scan, minus infinity for what could not enter."""
+    return np.where(scan.feasible, scan.gains, -np.inf)
 
 
 def exceeds(a: float, b: float) -> bool:

@@ -71,7 +71,7 @@ def recall(search: Search) -> Steps:
 
 def exchange(search: Search) -> Steps:
     """At `max_features`: put the best candidate in the place of the least useful feature, while the score improves."""
-    while (replacement := search.best_replacement()) and not search.is_cycle():
+    while (replacement := search.best_replacement()) and search.visit():
         removal, addition = replacement
         yield search.remove(removal, "swap")
         yield search.add(addition, "swap")
@@ -140,7 +140,7 @@ def floating(search: Search) -> Steps:
 def swap(search: Search) -> Steps:
     """Forward to the end, then exchange a selected feature for a candidate while that improves the score."""
     yield from forward(search)
-    while (pair := search.best_exchange()) and not search.is_cycle():
+    while (pair := search.best_exchange()) and search.visit():
         removal, addition = pair
         yield search.remove(removal, "swap")
         yield search.add(addition, "swap")

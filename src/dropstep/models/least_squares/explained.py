@@ -65,6 +65,8 @@ class Explained:
     @cached_property
     def unexplained(self) -> float:
         """Largest share of a target's sum of squares that a regression leaves."""
+        if len(self.M) == 1:
+            return self.smallest_share
         return float((np.diagonal(self.M) / np.diagonal(self.problem.base)).max())
 
     @cached_property

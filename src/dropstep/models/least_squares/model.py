@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -9,14 +11,16 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from dropstep.coefficients import Coefficients
 from dropstep.models.base import Bools, Floats, Indices, Scan, Units
+from dropstep.models.least_squares.coefficients import coefficients
 from dropstep.models.least_squares.criteria import Criterion, Size
 from dropstep.models.least_squares.explained import Explained
 from dropstep.models.least_squares.moves import moves_of
 from dropstep.models.least_squares.problem import Problem
 from dropstep.models.least_squares.updates import RankUpdate
 from dropstep.projection.projection import Projection
-from dropstep.result import StopReason
+from dropstep.result import PartialTest, StopReason
 
 SEPARATED = 1e13  # trace at which classes are separated as far as float64 can express
 FEW_DIGITS = 1e-8  # share of the sum of squares below which a residual is computed from rows instead of a Gram matrix
@@ -29,8 +33,9 @@ class LeastSquares:
     Where the digits of a Gram matrix do not suffice, the model continues from the rows, if the problem has them.
     """
 
-    def __init__(self, problem: Problem, criterion: Criterion, units: Units) -> None:
+    def __init__(self, problem: Problem, criterion: Criterion, units: Units, max_features: int | None = None) -> None:
         self.problem, self.criterion, self.units = problem, criterion, units
+        self._max_size = math.inf if max_features is None or units.members is not None else float(max_features)
         self._selected: list[int] = []
         self._start(problem)
 
@@ -38,7 +43,7 @@ class LeastSquares:
         """Project the selected units onto a problem."""
         self.problem = problem
         self._moves = moves_of(problem.equations, self.units)
-        self.projection = Projection(problem.equations)
+        self.projection = Projection(problem.equations, self._max_size)
         self._n_dependent = 0  # selected units without an independent feature
         for unit in self._selected:
             self._project(unit)
@@ -56,14 +61,15 @@ class LeastSquares:
 
     def additions(self, units: Indices, without: int | None = None) -> Scan:
         """Gains of adding each unit, after removing the selected unit `without` if it is given."""
-        explained, size, gone = self.explained, self._size, None
+        explained, size, now, gone = self.explained, self._size, self.score, None
         if without is not None:
             gone = self.projection.directions(self.units.columns([without]))
             explained = explained.plus(gone @ self.projection.Z, -1)
             size = Size(size.rank - len(gone), size.units - 1)
+            now = self.criterion.value(explained, size)
         update = self._moves.additions(self.projection, units, gone)
         if without is None and self.problem.finer is not None:
-            if self.projection.imprecise or self.separating():
+            if self.projection.imprecise or (not update.feasible.all() and self.separating()):
                 self._start(self.problem.finer())
                 return self.additions(units)
             if self._leaves_too_little(update):
@@ -72,7 +78,7 @@ class LeastSquares:
                 return replace(again, n_evaluations=again.n_evaluations + len(units))
         room = size.rank + update.rank <= self.problem.max_rank
         feasible = update.feasible if room is True else update.feasible & room
-        gains = self.criterion.gains(explained, update, size)
+        gains = self.criterion.gains(explained, update, size, now)
         return Scan(
             units,
             gains if feasible is update.feasible else np.where(feasible, gains, 0.0),
@@ -87,7 +93,7 @@ class LeastSquares:
         if not len(units):
             return Scan(units, np.empty(0), np.empty(0, dtype=bool))
         update = self._moves.removals(self.projection, units)
-        losses = self.criterion.losses(self.explained, update, self._size)
+        losses = self.criterion.losses(self.explained, update, self._size, self.score)
         tests = PartialTests(self.explained, update, self._size.rank - update.rank, update.feasible, adding=False)
         return Scan(units, losses, np.ones(len(units), dtype=bool), n_evaluations=len(units), tests=tests)
 
@@ -145,9 +151,14 @@ class LeastSquares:
 
     def copy(self) -> LeastSquares:
         """An independent model with the same selection."""
-        fresh = LeastSquares(self.problem, self.criterion, self.units)
-        fresh.add(self._selected)
+        fresh = copy.copy(self)
+        fresh._selected = list(self._selected)
+        fresh._start(self.problem)
         return fresh
+
+    def coefficients(self, names: Sequence[str]) -> Coefficients:
+        """Coefficients of the selected columns, whose names are given in order of entry."""
+        return coefficients(self.problem, self.projection, self.explained, self.units.columns(self._selected), names)
 
     def release(self) -> None:
         """Free what was kept for features that might have been added next."""
@@ -204,6 +215,7 @@ class PartialTests:
     ) -> None:
         self._explained, self._update, self._size = explained, update, size
         self._feasible, self._adding = feasible, adding
+        self._of_one: dict[int, PartialTests] = {}
 
     @cached_property
     def _partial(self) -> Floats:
@@ -235,8 +247,23 @@ class PartialTests:
 
     def is_significant(self, at: int, level: float) -> bool:
         """Whether one of the units is significant at a level."""
-        one, here = self._update.only(at), slice(at, at + 1)
-        size = self._size if isinstance(self._size, float) else self._size[here]
-        return bool(
-            PartialTests(self._explained, one, size, self._feasible[here], adding=self._adding).significant(level)[0]
-        )
+        return bool(self._only(at).significant(level)[0])
+
+    def one(self, at: int) -> PartialTest | None:
+        """The partial F test of one of the units; None if it brings no independent feature."""
+        only = self._only(at)
+        (partial,), size, rank = only._partial.tolist(), only._size, only._update.rank
+        return self._explained.problem.test.f_test(partial, _number(size), _number(rank))
+
+    def _only(self, at: int) -> PartialTests:
+        """The tests of one of the units only, computed once."""
+        if at not in self._of_one:
+            one, here = self._update.only(at), slice(at, at + 1)
+            size = self._size if isinstance(self._size, float) else self._size[here]
+            feasible = self._feasible[here]
+            self._of_one[at] = PartialTests(self._explained, one, size, feasible, adding=self._adding)
+        return self._of_one[at]
+
+
+def _number(value: Floats | float) -> float:
+    return value if isinstance(value, float) else float(value[0])

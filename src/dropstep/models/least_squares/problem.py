@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.data.columns import Columns, columns_of
 from dropstep.data.moments import Moments, of_rows
+from dropstep.data.scale import Exponents
 from dropstep.data.table import Table, refuse_missing
 from dropstep.data.target import Categorical, Target
 from dropstep.models.least_squares.wilks import WilksTest
@@ -22,6 +23,36 @@ Floats = NDArray[np.float64]
 WEIGHT_ROUNDING = 1e-9  # error that a sum of weights may have
 TINY_TABLE = 2**14  # numbers in a table for which both solvers take no time
 CONSTANT = 1e-12  # a column whose standard deviation is below this share of its mean is constant up to rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """What centring and rescaling took from the rows: with it, coefficients are in the units of the table.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (n_classes,)
+        Number of rows (sum of weights) of each class; a regression has one class.
+    means : ndarray of shape (n_classes, n_features)
+        Class means of the features.
+    target_means : ndarray of shape (n_targets,)
+        Means of the targets; empty for class labels.
+    labels : ndarray of shape (n_classes,) or None
+        Class labels; None for a regression.
+    exponents : ndarray of shape (n_features,) or None
+        Feature j was divided by 2 ** exponents[j]; None if no feature was rescaled.
+    """
+
+    counts: Floats
+    means: Floats
+    target_means: Floats
+    labels: NDArray[Any] | None = None
+    exponents: Exponents | None = None
+
+    @property
+    def n(self) -> float:
+        """Number of rows (sum of weights)."""
+        return float(self.counts.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,12 +68,10 @@ class Problem:
     equations : NormalEquations
     base : ndarray of shape (n_targets, n_targets)
         M of the empty selection.
-    sign : int
-        Whether adding a feature adds to M (+1) or subtracts from it (-1).
-    n : float
-        Number of rows (sum of weights).
     df : float
         Residual degrees of freedom of the empty selection.
+    origin : Origin
+        Counts, means and units of the rows.
     separating : tuple of int
         Features with a single value within every class, but not the same in all: any criterion of class separation is
         infinite with one of them, so they count as constant, and the path has a note.
@@ -54,11 +83,20 @@ class Problem:
     kind: Literal["linear", "discriminant"]
     equations: NormalEquations
     base: Floats
-    sign: int
-    n: float
     df: float
+    origin: Origin
     separating: tuple[int, ...] = ()
     finer: Callable[[], Problem] | None = None
+
+    @cached_property
+    def sign(self) -> int:
+        """Whether adding a feature adds to M (+1) or subtracts from it (-1)."""
+        return 1 if self.kind == "discriminant" else -1
+
+    @property
+    def n(self) -> float:
+        """Number of rows (sum of weights)."""
+        return self.origin.n
 
     @property
     def n_features(self) -> int:
@@ -124,44 +162,47 @@ def problem_of(
             return problem
         return replace(problem, finer=cache(lambda: problem_of(table, target, weights, "columns")))
     if solver == "gram":
-        moments = of_rows(table.values, target, weights, table.names)
+        moments, exponents = of_rows(table.values, target, weights, table.names)
         refuse_missing(table, moments.means[:, : moments.n_features])
         refuse_missing(table, np.diagonal(moments.scatter)[None, : moments.n_features])
-        return from_moments(moments)
+        return from_moments(moments, exponents)
     columns, sums = columns_of(table, target, weights)
     if isinstance(target, Categorical):
-        return discriminant(sums.diagonal, columns, sums.means, sums.counts, target.labels)
+        origin = Origin(sums.counts, sums.means, np.empty(0), target.labels, sums.exponents)
+        return discriminant(sums.diagonal, columns, origin)
     y, cross = sums.targets, sums.cross
     assert y is not None
     assert cross is not None
-    return regression(sums.diagonal, columns, sums.means[0], cross, y.T @ y, sums.counts, y)
+    target_means = target.values.mean(axis=0) if weights is None else weights @ target.values / sums.counts[0]
+    origin = Origin(sums.counts, sums.means, target_means, exponents=sums.exponents)
+    return regression(sums.diagonal, columns, cross, y.T @ y, origin, y)
 
 
-def from_moments(moments: Moments) -> Problem:
-    """The problem that moments carry."""
+def from_moments(moments: Moments, exponents: Exponents | None = None) -> Problem:
+    """The problem that moments carry; `exponents` are those of features that were rescaled before."""
     p = moments.n_features
-    scatter = moments.scatter
+    scatter, means = moments.scatter, moments.means
     diagonal = np.diagonal(scatter)[:p].copy()
+    origin = Origin(moments.counts, means[:, :p], means[0, p:], moments.labels, exponents)
     if moments.labels is not None:
         if len(moments.labels) < 2:
             raise ValueError(f"y has only one class ({moments.labels[0]}); at least 2 classes are required")
-        return discriminant(diagonal, scatter, moments.means, moments.counts, moments.labels)
-    if np.any(np.diagonal(scatter)[p:] <= moments.n_rows * (CONSTANT * moments.means[0, p:]) ** 2):
+        return discriminant(diagonal, scatter, origin)
+    if np.any(np.diagonal(scatter)[p:] <= moments.n_rows * (CONSTANT * origin.target_means) ** 2):
         raise ValueError("y is constant; pass a target that varies")
-    return regression(diagonal, scatter[:p, :p], moments.means[0, :p], scatter[:p, p:], scatter[p:, p:], moments.counts)
+    return regression(diagonal, scatter[:p, :p], scatter[:p, p:], scatter[p:, p:], origin)
 
 
 def regression(
     diagonal: Floats,
     scatter: Floats | Columns,
-    means: Floats,
     cross: Floats,
     base: Floats,
-    counts: Floats,
+    origin: Origin,
     targets: Floats | None = None,
 ) -> Problem:
     """Least squares with an intercept, on one or several targets."""
-    n = float(counts.sum())
+    n, means = origin.n, origin.means[0]
     if n < 3:
         raise ValueError(f"a regression needs at least 3 rows (weights count rows); there are {n:g}")
     scale = np.sqrt(np.diagonal(base))
@@ -171,18 +212,13 @@ def regression(
     diagonal = np.where(constant, 0.0, diagonal)
     cross = np.where(constant[:, None], 0.0, cross)
     equations = NormalEquations(scatter, diagonal, cross, _noise(diagonal, scatter, n * means**2), targets)
-    return Problem("linear", equations, base, -1, n, n - 1)
+    return Problem("linear", equations, base, n - 1, origin)
 
 
-def discriminant(
-    diagonal: Floats,
-    scatter: Floats | Columns,
-    means: Floats,
-    counts: Floats,
-    labels: NDArray[np.generic],
-) -> Problem:
+def discriminant(diagonal: Floats, scatter: Floats | Columns, origin: Origin) -> Problem:
     """Separation of classes: S is the scatter within classes, C C' the scatter between them."""
-    n = float(counts.sum())
+    n, counts, means, labels = origin.n, origin.counts, origin.means, origin.labels
+    assert labels is not None
     lone = np.flatnonzero(counts < 2 - 1e-9)
     if len(lone):
         c = int(lone[0])
@@ -201,9 +237,8 @@ def discriminant(
         kind="discriminant",
         equations=NormalEquations(scatter, diagonal, cross, _noise(diagonal, scatter, counts @ means**2)),
         base=np.eye(len(counts) - 1),
-        sign=1,
-        n=n,
         df=n - len(counts),
+        origin=origin,
         separating=tuple(np.flatnonzero(constant_within & ~constant).tolist()),
     )
 

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from dropstep.result import PartialTest
+
 Floats = NDArray[np.float64]
 
 TINIEST, UNDERFLOW = np.finfo(np.float64).tiny, 1e-290  # p-values below are computed by their logarithm
@@ -62,6 +64,14 @@ class WilksTest:
             series = np.log(special.hyp2f1(a + b, 1.0, a + 1, x))
             log_p[tiny] = a * np.log(x) + b * np.log1p(-x) - np.log(a) - special.betaln(a, b) + series
         return np.where(judged, log_p, 0.0)
+
+    def f_test(self, partial: float, size: float, rank: float) -> PartialTest | None:
+        """F of a partial Wilks' lambda, and its degrees of freedom; None if there are none."""
+        a, b, power = self._null_distribution(size, rank)
+        if not (a > 0 and b > 0):
+            return None
+        x = partial ** (1 / power)
+        return PartialTest((1 - x) / x * (a / b), (2 * b, 2 * a))
 
     def _null_distribution(self, size: float, rank: float) -> tuple[float, float, float]:
         """(a, b, power) such that partial lambda ** (1 / power) is Beta(a, b) without an effect.

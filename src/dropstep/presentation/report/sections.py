@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from dropstep.presentation import html, summary
+from dropstep.presentation import summary
 from dropstep.presentation.html import Html, feature_name, feature_names, join, tag
 from dropstep.presentation.report import descriptions
+from dropstep.presentation.report.coefficients import coefficients
+from dropstep.presentation.report.section import Section, section, table
 from dropstep.presentation.report.snippet import code_of, snippet
 from dropstep.presentation.svg import legend, path_svg
-from dropstep.presentation.text import count, number
+from dropstep.presentation.text import count, number, p_value
 from dropstep.result import SelectionPath, Step
 
 PACKAGES = ("dropstep", "numpy", "scipy", "scikit-learn")
@@ -24,39 +25,18 @@ MAX_IN_ROW = 8  # names in a row of a table
 MAX_IN_LIST = 500  # names in a list
 
 
-@dataclass(frozen=True)
-class Section:
-    """A section of the page.
-
-    Attributes
-    ----------
-    key : str
-        Id of the heading.
-    link : str
-        Text of the link to the section.
-    html : Html
-        The section itself.
-    """
-
-    key: str
-    link: str
-    html: Html
-
-
-def _section(key: str, link: str, heading: str, *parts: object) -> Section:
-    return Section(key, link, tag("section", tag("h2", heading, id=key), *parts, aria_labelledby=key))
-
-
 def all_sections(path: SelectionPath, command: str | None, data: Mapping[str, Any]) -> list[Section]:
-    """The sections in order; those about the data and about steps are omitted if there are none."""
+    """The sections in order; those about the data, the coefficients and the steps are omitted if there are none."""
     facts = [(name, _value(value)) for name, value in data.items() if name != "notes"]
-    about_data = [_section("data", "Data", "Data", _facts(facts))] if facts else []
+    about_data = [section("data", "Data", "Data", _facts(facts))] if facts else []
     about_steps = [drawing(path), dropped(path), equivalents(path)] if path.steps else []
+    about_fit = [coefficients(path.coefficients)] if path.coefficients is not None and path.selected else []
     last = [steps(path)] if path.steps else []
     return [
         *about_data,
         parameters(path),
         selected(path),
+        *about_fit,
         *about_steps,
         cost(path),
         notes(path, data),
@@ -122,7 +102,7 @@ def parameters(path: SelectionPath) -> Section:
     ]
     known = {"strategy", "model", "criterion", "solver", *path.rules}
     facts += [(name, _value(value)) for name, value in path.params.items() if name not in known]
-    return _section("parameters", "Parameters", "Parameters", _facts(facts))
+    return section("parameters", "Parameters", "Parameters", _facts(facts))
 
 
 def _described(name: str, passed: Any, known: Mapping[str, str]) -> Html:
@@ -132,7 +112,9 @@ def _described(name: str, passed: Any, known: Mapping[str, str]) -> Html:
 
 
 def _rule(name: str, rule: Any) -> str:
-    return THRESHOLDS[name].format(number(rule)) if isinstance(rule, int | float) else code_of(rule)
+    if isinstance(rule, int | float):
+        return THRESHOLDS[name].format(number(rule))
+    return f"significance test at level {rule.level:.4g}" if hasattr(rule, "level") else code_of(rule)
 
 
 def _value(value: Any) -> Html:
@@ -170,11 +152,11 @@ def selected(path: SelectionPath) -> Section:
     parts: list[object] = [] if path.selected else [tag("p", f"None: {path.stop}.")]
     if path.selected and any(move.removed or len(move.step.features) > MAX_IN_ROW for move in made):
         parts.append(tag("p", "Selected: ", feature_names(path.selected_names, MAX_IN_LIST), "."))
-    parts += [_table(caption, head, rows, "entries")] if rows else []
+    parts += [table(caption, head, rows, "entries")] if rows else []
     if following := summary.runners_up(path):
         names = feature_names(path.names(following), len(following))
         parts.append(tag("p", "Next candidates, by the gain they would bring now: ", names, "."))
-    return _section("selected", "Selected", "Selected features", *parts)
+    return section("selected", "Selected", "Selected features", *parts)
 
 
 def _move(path: SelectionPath, order: int, move: summary.Move, largest: float) -> Html:
@@ -193,10 +175,6 @@ def _move(path: SelectionPath, order: int, move: summary.Move, largest: float) -
     )
 
 
-def _table(caption: str, head: Sequence[tuple[str, str | None]], rows: Sequence[Html], kind: str) -> Html:
-    return html.table([tag("th", name, scope="col", class_=side) for name, side in head], rows, caption, class_=kind)
-
-
 def drawing(path: SelectionPath) -> Section:
     """Score and pool by step: one drawing for wide pages, one for narrow ones."""
     caption = tag(
@@ -206,16 +184,20 @@ def drawing(path: SelectionPath) -> Section:
         ".",
     )
     drawings = [path_svg(path, 720, "wide"), path_svg(path, 350, "narrow")]
-    return _section("path", "Path", "Path", tag("figure", legend(path), *drawings, caption))
+    return section("path", "Path", "Path", tag("figure", legend(path), *drawings, caption))
 
 
 def steps(path: SelectionPath) -> Section:
     """The table of all steps, folded."""
-    head = [("Step", "num"), ("Action", None), ("Gain", "num"), (path.criterion, "num"), ("Pool", "num")]
-    caption = "Phase, action, features and gain of each step, with the score and the pool size after it."
+    head = [("Step", "num"), ("Action", None), ("Gain", "num"), (path.criterion, "num"), ("p", "num"), ("Pool", "num")]
+    caption = (
+        "Phase, action, features and gain of each step, with the score after it, the p-value of the features added or "
+        "removed given the other selected features, and the pool size. The features were chosen on the same rows, so "
+        "the p-values are optimistically biased."
+    )
     rows = [_step(path, i, step) for i, step in enumerate(path.steps, start=1)]
-    listed = tag("details", tag("summary", f"All {count(len(rows), 'step')}"), _table(caption, head, rows, "steps"))
-    return _section("steps", "All steps", "All steps", listed)
+    listed = tag("details", tag("summary", f"All {count(len(rows), 'step')}"), table(caption, head, rows, "steps"))
+    return section("steps", "All steps", "All steps", listed)
 
 
 def _step(path: SelectionPath, i: int, step: Step) -> Html:
@@ -228,6 +210,7 @@ def _step(path: SelectionPath, i: int, step: Step) -> Html:
         tag("th", action, feature_names(path.names(step.features), 5), scope="row"),
         tag("td", number(step.gain) if moved else "", class_="num"),
         tag("td", number(step.score, 6), class_="num"),
+        tag("td", "" if step.test is None else p_value(step.test.p_value), class_="num"),
         tag("td", f"{step.pool:,}", class_="num"),
         class_=None if moved else "pooled",
     )
@@ -244,7 +227,7 @@ def dropped(path: SelectionPath) -> Section:
     if len(found.dropped) > MAX_IN_ROW:
         listed = tag("p", feature_names(path.names(found.dropped), MAX_IN_LIST), class_="many")
         parts.append(tag("details", tag("summary", f"The {count(len(found.dropped), 'dropped feature')}"), listed))
-    return _section("dropped", "Dropped", "Dropped, recalled and removed features", *parts)
+    return section("dropped", "Dropped", "Dropped, recalled and removed features", *parts)
 
 
 def _reversals(path: SelectionPath, found: summary.Reversals) -> Iterator[Html]:
@@ -279,11 +262,11 @@ def equivalents(path: SelectionPath) -> Section:
     """Candidates that could replace each selected feature."""
     heading, known = "Near-equivalents", path.equivalents
     if known is None:
-        return _section("equivalents", heading, heading, tag("p", "Not computed; pass equivalents=True to select."))
+        return section("equivalents", heading, heading, tag("p", "Not computed; pass equivalents=True to select."))
     examined = [entry.features for entry in summary.entries(path) if entry.features[0] in known]
     if not examined:
         why = "All selected features were included from the start." if path.selected else "No feature is selected."
-        return _section("equivalents", heading, heading, tag("p", why))
+        return section("equivalents", heading, heading, tag("p", why))
     rows = [_equivalent(path, features, known[features[0]]) for features in examined if known[features[0]]]
     parts: list[object] = []
     if rows:
@@ -292,10 +275,10 @@ def equivalents(path: SelectionPath) -> Section:
             "is that of removing it without replacement."
         )
         head: list[tuple[str, str | None]] = [("Feature", None), ("Could be replaced by", None)]
-        parts.append(_table(caption, head, rows, "pairs"))
+        parts.append(table(caption, head, rows, "pairs"))
     if len(examined) > len(rows):
         parts.append(tag("p", _without_equivalent(len(examined), len(examined) - len(rows))))
-    return _section("equivalents", heading, heading, *parts)
+    return section("equivalents", heading, heading, *parts)
 
 
 def _without_equivalent(examined: int, without: int) -> str:
@@ -333,11 +316,11 @@ def cost(path: SelectionPath) -> Section:
     spent, heading = summary.cost(path), "Computational cost"
     sentence = f"The search computed {count(spent.computed, 'gain')}."
     if not spent.saved:
-        return _section("cost", "Cost", heading, tag("p", f"{sentence} Dropping saved none."))
+        return section("cost", "Cost", heading, tag("p", f"{sentence} Dropping saved none."))
     total = f"Without dropping, the same additions would have required {spent.total:,}"
     bar = tag("div", tag("span", style=f"width:{1 - spent.share:.2%}"), class_="whole", aria_hidden="true")
     key = tag("p", f"{spent.computed:,} computed, {spent.saved:,} saved", class_="quiet")
-    return _section(
+    return section(
         "cost", "Cost", heading, tag("p", f"{sentence} {total}; dropping saved {spent.share:.0%}."), bar, key
     )
 
@@ -350,7 +333,7 @@ def notes(path: SelectionPath, data: Mapping[str, Any]) -> Section:
         "Scores and gains are computed on the training data and are optimistically biased; validate on held-out data. "
         "A feature that is not selected may still be relevant: another feature may carry the same information."
     )
-    return _section("notes", "Notes", "Warnings and notes", listed, tag("p", always))
+    return section("notes", "Notes", "Warnings and notes", listed, tag("p", always))
 
 
 def _sentences(notes: object) -> list[str]:
@@ -364,7 +347,7 @@ def reproduce(path: SelectionPath, command: str | None) -> Section:
     lead, code = ("Run", command) if command else (_variables(path), snippet(path))
     parts = [tag("p", f"{lead}:"), tag("pre", tag("code", code), tabindex="0")]
     versions = [("Python", platform.python_version()), *((name, _version(name)) for name in PACKAGES)]
-    return _section("reproduce", "Reproduce", "How to reproduce it", *parts, _facts(versions, "facts versions"))
+    return section("reproduce", "Reproduce", "How to reproduce it", *parts, _facts(versions, "facts versions"))
 
 
 def _variables(path: SelectionPath) -> str:

@@ -68,19 +68,19 @@ class Criterion:
         """The score of what is explained by a selection of this size."""
         return float(self.score(self.of(explained), size, explained.problem))
 
-    def gains(self, explained: Explained, update: RankUpdate, size: Size) -> Floats:
-        """By how much each addition would improve the score; 0 for units that bring no independent feature."""
+    def gains(self, explained: Explained, update: RankUpdate, size: Size, now: float) -> Floats:
+        """By how much each addition would improve the score `now`; 0 for units that bring no independent feature."""
         problem = explained.problem
         then = Size(size.rank + update.rank, size.units + 1)
         after = self.score(self.after(explained, update, problem.sign), then, problem)
-        return np.where(update.feasible, self.better * _minus(after, self.value(explained, size)), 0.0)
+        return np.where(update.feasible, self.better * _minus(after, now), 0.0)
 
-    def losses(self, explained: Explained, update: RankUpdate, size: Size) -> Floats:
-        """By how much each removal would worsen the score."""
+    def losses(self, explained: Explained, update: RankUpdate, size: Size, now: float) -> Floats:
+        """By how much each removal would worsen the score `now`."""
         problem = explained.problem
         then = Size(size.rank - update.rank, size.units - 1)
         after = self.score(self.after(explained, update, -problem.sign), then, problem)
-        return np.asarray(-self.better * _minus(after, self.value(explained, size)))
+        return np.asarray(-self.better * _minus(after, now))
 
 
 def _minus(then: Any, now: float) -> Any:

@@ -1,0 +1,147 @@
+"""Coefficients of least squares and of discriminant analysis, from the projection onto the selected columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dropstep.coefficients import Coefficients
+from dropstep.data.columns import Columns
+from dropstep.models.least_squares.explained import Explained
+from dropstep.models.least_squares.problem import Problem
+from dropstep.projection.projection import Projection
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+MAX_INFLATION = 1e4  # variance inflation factor from which coefficients are computed from the rows, if there are rows
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Solution of the normal equations of the selected columns, in the units of the problem.
+
+    Attributes
+    ----------
+    columns : ndarray of int of shape (n_columns,)
+        The selected columns.
+    at : ndarray of int of shape (n_independent,)
+        Positions in `columns` of those that are linearly independent.
+    slopes : ndarray of shape (n_independent, n_targets)
+        inv(S_AA) C_A.
+    root : ndarray of shape (n_independent, n_independent)
+        F with inv(S_AA) = F F'.
+    """
+
+    columns: Indices
+    at: Indices
+    slopes: Floats
+    root: Floats
+
+    @cached_property
+    def independent(self) -> Indices:
+        """The columns that are linearly independent."""
+        return self.columns[self.at]
+
+    @cached_property
+    def variances(self) -> Floats:
+        """Diagonal of inv(S_AA)."""
+        return np.asarray(np.einsum("ij,ij->i", self.root, self.root))
+
+    def spread(self, values: Floats, fill: float = 0.0) -> Floats:
+        """Values of the independent columns, one row per target, as values of all columns."""
+        full = np.full((len(values), len(self.columns)), fill)
+        full[:, self.at] = values
+        return full
+
+
+def coefficients(
+    problem: Problem, projection: Projection, explained: Explained, columns: Sequence[int], names: Sequence[str]
+) -> Coefficients:
+    """Coefficients of the selected columns, in the order given; 0 for a column that depends on the others."""
+    solution = _solution(projection, columns)
+    diagonal = problem.equations.diagonal[solution.independent]
+    if problem.finer is not None and np.any(diagonal * solution.variances > MAX_INFLATION):
+        problem = problem.finer()
+        projection = Projection(problem.equations)
+        projection.add(columns)
+        solution = _solution(projection, columns)
+    if problem.kind == "linear":
+        return _regression(problem, explained.M.diagonal(), solution, tuple(names))
+    return _discriminant(problem, solution, tuple(names))
+
+
+def _solution(projection: Projection, columns: Sequence[int]) -> Solution:
+    place = {j: i for i, j in enumerate(columns)}
+    at = np.array([place[j] for j in projection.independent], dtype=np.intp)
+    R, Z = projection.factor(), projection.Z
+    both = np.asarray(np.linalg.solve(R, np.hstack([Z, np.eye(len(R))])), dtype=np.float64)
+    return Solution(np.array(columns, dtype=np.intp), at, both[:, : Z.shape[1]], both[:, Z.shape[1] :])
+
+
+def _regression(problem: Problem, residual: Floats, solution: Solution, names: tuple[str, ...]) -> Coefficients:
+    """One function per target, with standard errors, from the residual sums of squares of the targets."""
+    origin, single = problem.origin, problem.n_targets == 1
+    means, df = _means(problem, solution.independent)[0], problem.df - len(solution.at)
+    rss = np.maximum(residual, 0.0)
+    sigma, leverage = np.sqrt(rss / df), means @ solution.root
+    intercept = origin.target_means - means @ solution.slopes
+    intercept_error = sigma * np.sqrt(1 / problem.n + leverage @ leverage)
+    coef = solution.spread(_in_units(solution.slopes.T, problem, solution.independent))
+    errors = _in_units(sigma[:, None] * np.sqrt(solution.variances), problem, solution.independent)
+    std_error = solution.spread(errors, np.nan)
+    unexplained = float(rss.sum() / problem.base.diagonal().sum())
+    return Coefficients(
+        names,
+        tuple(solution.columns.tolist()),
+        ("y",) if single else tuple(f"y{t}" for t in range(problem.n_targets)),
+        float(intercept[0]) if single else intercept,
+        coef[0] if single else coef,
+        df,
+        std_error[0] if single else std_error,
+        float(intercept_error[0]) if single else intercept_error,
+        r2=1 - unexplained,
+        adj_r2=1 - unexplained * problem.df / df,
+    )
+
+
+def _discriminant(problem: Problem, solution: Solution, names: tuple[str, ...]) -> Coefficients:
+    """One function per class: log prior + d' inv(S) (x - (mean + centre) / 2), with d = mean - centre and S = Sw / n.
+
+    The centre is the mean of all rows; what it contributes is the same for all classes.
+    """
+    origin, columns = problem.origin, solution.columns
+    assert origin.labels is not None
+    priors, means = origin.counts / problem.n, _means(problem, columns)
+    centre = priors @ means
+    scores = problem.n * ((means - centre)[:, solution.at] @ solution.root) @ solution.root.T
+    intercept = np.log(priors) - np.einsum("ij,ij->i", scores, (means + centre)[:, solution.at]) / 2
+    return Coefficients(
+        names,
+        tuple(columns.tolist()),
+        tuple(origin.labels.tolist()),
+        intercept,
+        solution.spread(_in_units(scores, problem, solution.independent)),
+        problem.df - len(solution.at),
+        priors=priors,
+        means=means if origin.exponents is None else np.ldexp(means, origin.exponents[columns]),
+    )
+
+
+def _means(problem: Problem, columns: Indices) -> Floats:
+    """Class means of columns, in the units of the problem."""
+    means, scatter = problem.origin.means[:, columns], problem.equations.scatter
+    return means + scatter.mean_errors(columns) if isinstance(scatter, Columns) else means
+
+
+def _in_units(values: Floats, problem: Problem, columns: Indices) -> Floats:
+    """Coefficients of columns that may have been rescaled, in the units of the table; infinite beyond float64."""
+    exponents = problem.origin.exponents
+    if exponents is None:
+        return values
+    with np.errstate(over="ignore"):
+        return np.ldexp(values, -exponents[columns])

@@ -1,0 +1,98 @@
+"""The table of coefficients that text, notebook and report share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from dropstep.coefficients import CAVEAT, Coefficients
+from dropstep.presentation.text import number, p_value
+
+DEPENDENT = "linear combination of the others"
+SCORES = (
+    "Linear score of each class, with the shares of the classes in the rows as prior probabilities; a row is assigned "
+    "to the class with the largest score."
+)
+
+
+class Line(NamedTuple):
+    """One line of the table: a coefficient, or for classes the coefficients of a column in all scores.
+
+    Attributes
+    ----------
+    target : str
+        Name of the target; empty unless there are several.
+    name : str
+        Name of the column, or "(intercept)".
+    dependent : bool
+        Whether the column is a linear combination of the others.
+    numbers : tuple of str
+        Formatted numbers; empty text for what does not exist.
+    """
+
+    target: str
+    name: str
+    dependent: bool
+    numbers: tuple[str, ...]
+
+
+def heads(fit: Coefficients) -> tuple[str, ...]:
+    """Names of the numbers in a line: one per class, or estimate, standard error, statistic and p-value."""
+    if fit.std_error is None:
+        return tuple(map(label, fit.targets))
+    return "estimate", "std. error", fit.statistic, "p"
+
+
+def lines(
+    fit: Coefficients, form: Callable[[float], str] = number, form_p: Callable[[float], str] = p_value
+) -> list[Line]:
+    """The lines of the table, with the intercept first.
+
+    Parameters
+    ----------
+    fit : Coefficients
+        The coefficients.
+    form, form_p : callable
+        Format a number and a p-value.
+
+    Returns
+    -------
+    list of Line
+        One line per target and column; for classes one line per column.
+    """
+    rows = fit.rows()
+    if fit.std_error is None:
+        size = len(rows) // len(fit.targets)
+        columns = [rows[i::size] for i in range(size)]
+        return [Line("", own[0].name, False, tuple(form(row.estimate) for row in own)) for own in columns]
+    several = len(fit.targets) > 1
+    forms = (form, form, form, form_p)
+    return [
+        Line(
+            label(row.target) if several else "",
+            row.name,
+            row.std_error is not None and math.isnan(row.std_error),
+            tuple(_cell(value, form) for value, form in zip(row[2:], forms, strict=True)),
+        )
+        for row in rows
+    ]
+
+
+def _cell(value: float | None, form: Callable[[float], str]) -> str:
+    return "" if value is None or math.isnan(value) else form(value)
+
+
+def sentences(fit: Coefficients) -> str:
+    """What the table shows: goodness of fit, and what its standard errors cannot claim."""
+    if fit.std_error is None:
+        return SCORES
+    goodness = (
+        "" if fit.r2 is None or fit.adj_r2 is None else f"R² {number(fit.r2)}, adjusted R² {number(fit.adj_r2)}, "
+    )
+    return f"{goodness}{number(fit.df_resid)} residual degrees of freedom. {CAVEAT}"
+
+
+def label(target: Any) -> str:
+    """Name of a target, or a class label; whole numbers without decimals."""
+    return f"{target:g}" if isinstance(target, float) else str(target)

@@ -1,0 +1,198 @@
+"""The JSON Schemas describe the documents of the command line exactly: they accept all of them, and nothing else."""
+
+import copy
+import csv
+import json
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+
+from commands import answer, run, write_people, write_towns
+from dropstep.cli.schema import DOCUMENTS, schema
+from dropstep.models.least_squares.criteria import CRITERIA
+from dropstep.readers.columns import ColumnKind
+from dropstep.result import Action, Phase, StopReason
+from dropstep.search.strategies import STRATEGIES
+from dropstep.select import SOLVERS
+
+MAPS = {"ranking", "classes", "errors"}  # objects whose keys are names of the user or of models
+
+
+def validator(document: str) -> Draft202012Validator:
+    return Draft202012Validator(schema(document))
+
+
+def objects(node: Any, path: str = "") -> list[tuple[str, dict]]:
+    """Every schema with properties, with its place."""
+    if isinstance(node, list):
+        return [found for item in node for found in objects(item, path)]
+    if not isinstance(node, dict):
+        return []
+    below = [found for key, value in node.items() for found in objects(value, f"{path}/{key}")]
+    return [(path, node), *below] if isinstance(node.get("properties"), dict) and "type" in node else below
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_the_schemas_are_valid_and_strict(document):
+    Draft202012Validator.check_schema(schema(document))
+    found = objects(schema(document))
+    assert len(found) >= 4
+    for path, node in found:
+        assert node["additionalProperties"] is False, path
+        assert node["required"] == list(node["properties"]), path
+
+
+def test_values_are_those_of_the_program():
+    shared = schema("select")["$defs"]["common"]["$defs"]
+    assert shared["columns"]["items"]["properties"]["type"]["enum"] == list(get_args(ColumnKind))
+    assert {"auto", *shared["solver"]["enum"]} == set(SOLVERS)
+    own = schema("select")
+    assert own["$defs"]["phase"]["enum"] == list(get_args(Phase))
+    assert own["$defs"]["step"]["properties"]["action"]["enum"] == list(get_args(Action))
+    assert own["properties"]["stop"]["properties"]["reason"]["enum"] == [reason.name.lower() for reason in StopReason]
+
+
+# --- documents -------------------------------------------------------------------------------------------------------
+
+
+def write_gaps() -> None:
+    """Missing values, a constant, a column that is the target, and text in numbers."""
+    rng = np.random.default_rng(0)
+    with open("gaps.csv", "w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["a", "b", "constant", "copy", "mixed", "empty", "y", "z"])
+        for i, (a, b, y) in enumerate(rng.normal(size=(40, 3)).round(3)):
+            writer.writerow(["" if i == 3 else a, b, 1, y + a, "x" if i == 5 else i, "", y + a, b - a])
+
+
+WINE = "select wine.csv --target"
+REFUSED = "compare wine.csv --target alcohol --strategies backward,stepwise --enter 1 --leave 2"
+LINES = [
+    *(f"{WINE} class --strategy {strategy}" for strategy in STRATEGIES),
+    *(
+        f"{WINE} {'class' if c.kind == 'discriminant' else 'alcohol'} --criterion {name}"
+        for name, c in CRITERIA.items()
+    ),
+    f"{WINE} alcohol,ash --solver gram",
+    f"{WINE} alcohol,ash --solver columns",
+    f"{WINE} class --max-features 2 --include hue --exclude ash --groups alcohol,proline",
+    f"{WINE} alcohol --enter p0.15 --leave p0.2 --strategy stepwise",
+    f"{WINE} alcohol --enter 1e9",
+    f"{WINE} alcohol --enter=-inf --max-features 3 --quiet",
+    f"{WINE} class --dry-run",
+    f"{WINE} alcohol --dry-run --strategy fbed:rounds=2 --max-features 4",
+    "select people.csv --target income --weights weight",
+    "select people.csv --target member --include town --exclude id,code",
+    "select people.csv --target income --categorical age --dry-run",
+    "select towns.csv --target y --groups x1,x2 --strategy backward",
+    "select gaps.csv --target y --missing drop --exclude mixed,empty",
+    "select gaps.csv --target y,z --missing drop-columns --exclude mixed --criterion adj_r2",
+    "compare wine.csv --target class --strategies dropping,swap --svm",
+    "compare wine.csv --target alcohol --strategies forward --folds 3 --seed 7",
+    "compare people.csv --target income --strategies fbed --folds 4 --groups-column town",
+    REFUSED,
+]
+
+
+@pytest.fixture
+def tables(wine):
+    write_people("people.csv")
+    write_towns("towns.csv")
+    write_gaps()
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_documents_are_valid(tables, capsys, line):
+    document = answer(capsys, line)
+    name = document["schema"].removeprefix("dropstep.").split("/")[0]
+    validator(name).validate(document)
+    assert list(document) == list(schema(name)["properties"])
+    assert any(row["refusal"] for row in document.get("strategies", [])) == (line == REFUSED)
+
+
+# --- what must fail --------------------------------------------------------------------------------------------------
+
+EXAMPLES = {
+    "select": f"{WINE} class --strategy dropping",
+    "plan": f"{WINE} class --dry-run",
+    "compare": "compare wine.csv --target class --strategies dropping",
+}
+
+
+def places(node: Any, path: tuple = ()) -> list[tuple]:
+    """Paths of all values in a document; of a list, those in its first item."""
+    if isinstance(node, dict):
+        return [found for key, value in node.items() for found in [(*path, key), *places(value, (*path, key))]]
+    if isinstance(node, list) and node:
+        return [(*path, 0), *places(node[0], (*path, 0))]
+    return []
+
+
+def changed(document: dict, path: tuple, change: str) -> dict:
+    """The document with one value removed, replaced by one of another type, or accompanied by an unknown one."""
+    made = copy.deepcopy(document)
+    parent = made
+    for key in path[:-1]:
+        parent = parent[key]
+    if change == "removed":
+        del parent[path[-1]]
+    elif change == "unknown":
+        parent["unknown"] = None
+    else:
+        parent[path[-1]] = {"wrong": {}} if not isinstance(parent[path[-1]], dict) else ["wrong"]
+    return made
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_every_change_of_a_document_is_invalid(wine, capsys, name):
+    document = answer(capsys, EXAMPLES[name])
+    check = validator(name)
+    assert check.is_valid(document)
+    for path in places(document):
+        assert not check.is_valid(changed(document, path, "wrong type")), path
+        in_map = len(path) > 1 and path[-2] in MAPS
+        if isinstance(path[-1], str) and not in_map:
+            assert not check.is_valid(changed(document, path, "removed")), path
+            assert not check.is_valid(changed(document, path, "unknown")), path
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("schema",), "dropstep.plan/2"),
+        (("n_evaluations",), -1),
+        (("n_candidates",), 1.5),
+        (("stop", "reason"), "tired"),
+        (("steps", 0, "action"), "added"),
+        (("steps", 0, "features"), []),
+        (("selected", 0, "gain"), "1.5"),
+        (("ranking", "hue"), 0),
+        (("columns", 0, "role"), "left out"),
+        (("target", "classes"), {"0": "many"}),
+    ],
+)
+def test_wrong_values_are_invalid(wine, capsys, path, value):
+    document = answer(capsys, EXAMPLES["select"])
+    parent = document
+    for key in path[:-1]:
+        parent = parent[key]
+    parent[path[-1]] = value
+    assert [tuple(error.absolute_path)[: len(path)] for error in validator("select").iter_errors(document)] == [path]
+
+
+# --- the command -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_the_command_prints_the_schema(capsys, document):
+    code, out, err = run(capsys, f"schema {document}")
+    assert (code, err) == (0, "")
+    assert json.loads(out) == schema(document)
+
+
+def test_unknown_documents(capsys):
+    code, _, err = run(capsys, "schema report")
+    assert code == 2
+    assert "invalid choice: 'report'" in err

@@ -1,0 +1,116 @@
+"""Coefficients in the report, in a notebook and on the command line: every number, and what they cannot claim."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes, load_digits, load_wine
+
+from dropstep import SelectionPath, select
+from dropstep.presentation.coefficients import label, lines
+from dropstep.presentation.report import report_html
+from dropstep.presentation.text import number, p_value
+from test_report import EVIL, Page, rows_of
+
+CLAIM = "computed on the rows used for selection"
+
+
+@pytest.fixture(scope="module")
+def diabetes() -> SelectionPath:
+    return select(*load_diabetes(return_X_y=True, as_frame=True))
+
+
+@pytest.fixture(scope="module")
+def wine() -> SelectionPath:
+    data = load_wine(as_frame=True)
+    return select(data.data, data.target_names[data.target])
+
+
+def cells(path: SelectionPath) -> list[list[str]]:
+    return [[cell.text for cell in row] for row in rows_of(report_html(path), "coefficients")]
+
+
+def test_the_report_has_the_table_and_its_label(diabetes: SelectionPath) -> None:
+    page = Page(report_html(diabetes))
+    assert CLAIM in page.text
+    assert "optimistically biased" in page.text
+    assert f"R² {number(diabetes.r2)}, adjusted R² {number(diabetes.adj_r2)}, 436 residual" in page.text
+    frame = diabetes.coefficients.to_frame()
+    assert cells(diabetes) == [
+        [name, number(row.estimate), number(row.std_error), number(row.statistic), p_value(row.p_value)]
+        for name, row in frame.iterrows()
+    ]
+
+
+def test_the_steps_of_the_report_have_p_values(diabetes: SelectionPath) -> None:
+    shown = [[cell.text for cell in row] for row in rows_of(report_html(diabetes), "steps")]
+    assert [row[4] for row in shown] == [p_value(s.test.p_value) for s in diabetes.steps if s.action == "add"]
+
+
+def test_classes_have_a_column_each_and_no_standard_error(wine: SelectionPath) -> None:
+    page = Page(report_html(wine))
+    assert "Linear score of each class" in page.text
+    assert CLAIM not in page.text
+    assert cells(wine)[0] == ["(intercept)", *(number(value) for value in wine.coefficients.intercept)]
+    for row, name, own in zip(cells(wine)[1:], wine.selected_names, wine.coefficients.coef.T, strict=True):
+        assert row == [name, *(number(value) for value in own)]
+
+
+def test_several_targets_and_dependent_columns() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    path = select(np.c_[X, 2 * X[:, 2]], np.c_[y, y**2], groups=[[2, 10]], include=[2, 10])
+    shown = cells(path)
+    assert [row[0] for row in shown] == ["y0"] * (len(shown) // 2) + ["y1"] * (len(shown) // 2)
+    assert shown[2] == ["y0", "x10 linear combination of the others", "0", "", "", ""]
+
+
+def test_a_long_table_is_folded() -> None:
+    path = select(*load_digits(return_X_y=True))
+    section = report_html(path).split('id="coefficients"')[1].split("</section>")[0]
+    assert "<details>" in section
+    assert len(Page(f"<div>{section.split('</h2>', 1)[1]}</div>").all("tr")) == len(path.selected) + 2
+
+
+def test_names_and_labels_are_escaped(wine: SelectionPath) -> None:
+    fit = wine.coefficients
+    attacked = replace(fit, names=(EVIL[0], *fit.names[1:]), targets=(EVIL[0], *fit.targets[1:]))
+    path = replace(wine, coefficients=attacked)
+    for html in (report_html(path), path._repr_html_()):
+        assert "<script" not in html
+        assert "<script>alert(1)</script>" in Page(html).text
+
+
+def test_a_notebook_folds_the_table(diabetes: SelectionPath, wine: SelectionPath) -> None:
+    text = Page(diabetes._repr_html_()).text
+    assert CLAIM in text
+    assert f"s5 {number(diabetes.coefficients.coef[1])}" in text
+    assert "class_0 class_1 class_2 (intercept)" in Page(wine._repr_html_()).text
+    long = select(*load_digits(return_X_y=True))
+    assert f"and {len(long.selected) + 1 - 10} more lines: see coefficients.to_frame()" in Page(long._repr_html_()).text
+
+
+def test_no_table_without_a_selection_or_coefficients(diabetes: SelectionPath) -> None:
+    rng = np.random.default_rng(0)
+    for path in (select(rng.normal(size=(50, 4)), rng.normal(size=50)), replace(diabetes, coefficients=None)):
+        assert 'id="coefficients"' not in report_html(path)
+        assert "coefficients" not in path._repr_html_()
+
+
+def test_numbers_that_do_not_exist_are_empty(diabetes: SelectionPath) -> None:
+    fit = replace(diabetes.coefficients, std_error=np.full(5, np.nan))
+    assert [line.numbers[1:] for line in lines(fit)[1:]] == [("", "", "")] * 5
+    assert all(line.dependent for line in lines(fit)[1:])
+
+
+@pytest.mark.parametrize(("value", "shown"), [(1.0, "1"), (0.5, "0.5"), ("a", "a"), (True, "True"), (3, "3")])
+def test_labels(value: object, shown: str) -> None:
+    assert label(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(0.04321, "0.043"), (0.00012, "0.00012"), (9.9e-15, "9.9e−15"), (1.0, "1"), (0.0, "0.0e+00")]
+)
+def test_p_values(value: float, shown: str) -> None:
+    assert p_value(value) == shown
