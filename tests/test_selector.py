@@ -49,6 +49,8 @@ def cancer() -> tuple[pd.DataFrame, pd.Series]:
         Selector(),
         Selector(model="linear"),
         Selector(model="linear", strategy="stepwise", criterion="bic"),
+        Selector(model="linear", missing="drop"),
+        Selector(model="linear", missing="level"),
         Selector(model="linear", strategy="floating", criterion=R2(), enter=0.01, leave=0.01, max_features=2),
         Selector(model="linear", strategy="swap", criterion=MallowsCp(sigma2=1.0, per_sample=True)),
         Selector(model="linear", strategy=FBED(rounds=math.inf), criterion="aicc"),

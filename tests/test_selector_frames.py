@@ -79,6 +79,18 @@ def test_object_arrays() -> None:
     np.testing.assert_array_equal(selector.transform(X), X[:, selector.support_])
     assert not hasattr(selector, "feature_names_in_")
     assert selector.path_.encoding.column_names[1] == "x1=Kyiv"
+    holes = FRAME[["city", "flag", "noise"]].to_numpy(dtype=object)
+    holes[5, 0] = np.nan
+    reduced = Selector(missing="level").fit(holes, Y).transform(holes)
+    assert reduced.shape == (len(Y), 2)
+    assert list(Selector().set_output(transform="pandas").fit_transform(X, y).columns) == ["x0", "x1", "x3"]
+
+
+def test_names_that_are_numbers() -> None:
+    X, y = COMPLETE.set_axis(range(8), axis=1), Y[COMPLETE.index]
+    selector = Selector().fit(X, y)
+    assert list(selector.transform(X).columns) == [0, 1, 3]
+    assert list(Selector().set_output(transform="pandas").fit_transform(X, y).columns) == ["x0", "x1", "x3"]
 
 
 def test_names_and_counts_are_checked() -> None:

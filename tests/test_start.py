@@ -10,7 +10,7 @@ from test_docs import ROOT, blocks
 from test_imports import OPTIONAL
 
 PAGE = ROOT / "docs" / "start.md"
-EXTRA = (".plot(", "plot_", "ProgressBar", "import pandas", "(frame")  # the page names the extra before these
+EXTRA = (".plot(", "plot_", "ProgressBar", "frame[", "(frame")  # the page names the extra before these
 
 ABSENT = f"""
 import sys

@@ -185,7 +185,7 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.input_tags.allow_nan = self.missing != "error"
+        tags.input_tags.allow_nan = self.missing == "drop"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

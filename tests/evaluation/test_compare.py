@@ -19,6 +19,7 @@ from dropstep import Selector, select
 from dropstep.cli import main
 from dropstep.evaluation.compare import ALL, NONE, compare
 from dropstep.search.strategies import STRATEGIES
+from mixed_tables import ugly
 
 
 def test_classes_as_a_pipeline_of_scikit_learn():
@@ -90,6 +91,19 @@ def test_classes_of_few_rows():
     row = compare(X, y, strategies=("forward",), folds=4)[0]
     assert row.refusal == ""
     assert len(row.errors[0].folds) == 4
+
+
+def test_tables_as_select_reads_them():
+    frame = ugly(n=160)
+    rows = compare(frame, "y", strategies=("dropping",), folds=4, missing="drop", row_groups=frame["count"].to_numpy())
+    complete = frame.dropna()
+    again = compare(complete, "y", strategies=("dropping",), folds=4, row_groups=complete["count"].to_numpy())
+    assert rows[0].path.selected_names == ("city", "dose", "flag")
+    assert [row.errors for row in rows] == [row.errors for row in again]
+    everything = compare(frame, "y", strategies=(), folds=4, missing="drop", exclude=["city", "noise"])[0]
+    assert everything.sizes == (6,) * 4
+    with pytest.raises(TypeError, match="select has no parameter 'rounds'"):
+        compare(complete, "y", rounds=2)
 
 
 def test_ticks_count_every_fit():

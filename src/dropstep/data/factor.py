@@ -110,9 +110,12 @@ def factor_of(values: Iterable[Any], order: Sequence[Any] | None = None, *, decl
     -------
     Factor
     """
-    distinct, codes = _distinct(values)
-    present = [value for value in distinct if not is_missing(value)]
-    levels = list(order) if order is not None else _sorted(present)
+    return _factor(*_distinct(values), order, declared=declared)
+
+
+def _factor(distinct: list[Any], codes: NDArray[np.intp], order: Sequence[Any] | None, *, declared: bool) -> Factor:
+    """The factor of a column from its distinct values, and for each row the index of its value."""
+    levels = list(order) if order is not None else _sorted([value for value in distinct if not is_missing(value)])
     place = {level: i for i, level in enumerate(levels)}
     position = np.array([-1 if is_missing(value) else place[value] for value in distinct], dtype=np.intp)
     return observed(position[codes], levels, declared=declared)
@@ -132,19 +135,20 @@ def column_of(values: Sequence[Any]) -> Column:
             other = next(value for value in present if not isinstance(value, str | bytes))
             advice = "convert all values of a column to text, or to numbers"
             return Unusable(f"both text and other values (such as {other!r})", advice, text[0])
-        return _of_text(values, dict(zip(distinct, np.bincount(codes).tolist(), strict=True)))
+        return _of_text(distinct, codes)
     if len(present) < len(distinct) and present and all(isinstance(value, bool | np.bool_) for value in present):
-        return factor_of(values)
+        return _factor(distinct, codes, None, declared=True)
     return _floats(values)
 
 
-def _of_text(values: Sequence[Any], counts: dict[Any, int]) -> Factor | Unusable:
+def _of_text(distinct: list[Any], codes: NDArray[np.intp]) -> Factor | Unusable:
     """A factor, unless most values are numbers."""
-    numerals = {text: n for text, n in counts.items() if isinstance(text, str | bytes) and _is_numeral(text)}
-    n_present = sum(n for text, n in counts.items() if not is_missing(text))
-    if 2 * sum(numerals.values()) <= n_present:
-        return factor_of(values, declared=False)
-    other = next((text for text in counts if not is_missing(text) and text not in numerals), None)
+    counts = dict(zip(distinct, np.bincount(codes).tolist(), strict=True))
+    text = {value: n for value, n in counts.items() if not is_missing(value)}
+    numerals = {value: n for value, n in text.items() if _is_numeral(value)}
+    if 2 * sum(numerals.values()) <= sum(text.values()):
+        return _factor(distinct, codes, None, declared=False)
+    other = next((value for value in text if value not in numerals), None)
     replace = "" if other is None else f"replace what is not a number (such as {other!r}) and "
     advice = f"{replace}convert them, e.g. with astype(float), or to a categorical type if they are labels"
     return Unusable("numbers stored as text", advice, next(iter(numerals)))

@@ -176,7 +176,7 @@ def _of_objects(values: NDArray[Any], names: tuple[str, ...] | None) -> Table | 
     for j in range(values.shape[1]):
         try:
             columns.append(column_of(values[:, j].tolist()))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise TypeError(f"X contains a value that is not a number in {label(j, names)}: {error}") from None
     return table_of(columns, len(values), names)
 
@@ -201,7 +201,9 @@ def is_frame(X: Any) -> bool:
 
 
 def has_factors(X: Any) -> bool:
-    """True for a frame that has columns other than numbers and booleans, judged by their types."""
+    """True for a frame or an array of objects that may have columns other than numbers, judged by their types."""
+    if isinstance(X, np.ndarray):
+        return X.dtype == object and X.ndim == 2
     return not all(_is_plain(kind) or kind == "boolean" for kind in _types(X))
 
 
@@ -233,7 +235,7 @@ def _of_frame(X: Any, names: tuple[str, ...] | None, types: list[str]) -> Table 
     for j, (series, kind) in enumerate(zip(nw.from_native(X, eager_only=True).iter_columns(), types, strict=True)):
         try:
             columns.append(_column(series, kind))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise TypeError(f"X contains a value that is not a number in {label(j, names)}: {error}") from None
     return table_of(columns, len(X), names)
 
@@ -267,23 +269,22 @@ def _levels(series: Any) -> list[Any] | None:
 
 
 def take_columns(X: Any, features: list[int]) -> Any:
-    """Some columns of a frame, as a frame of the same library."""
+    """Some columns of a frame or an array, as they are."""
+    if isinstance(X, np.ndarray):
+        return X[:, features]
     if hasattr(X, "iloc"):  # pandas, whose names need not be strings
         return X.iloc[:, features]
-    return X.select([frame_names(X)[j] for j in features])  # type: ignore[index]  # polars, pyarrow
+    names = frame_names(X) or ()
+    return X.select([names[j] for j in features])  # polars, pyarrow
 
 
 def as_library(X: Any, library: str) -> Any:
-    """A frame as one of "pandas" or "polars"; unchanged for other names."""
+    """A frame as a frame of pandas or polars; unchanged for another library, and for an array."""
+    if library not in ("pandas", "polars") or type(X).__module__.split(".")[0] in (library, "numpy"):
+        return X
     import narwhals.stable.v2 as nw
 
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if (
-        not isinstance(frame, nw.DataFrame)
-        or library not in ("pandas", "polars")
-        or frame.implementation.value == library
-    ):
-        return X
+    frame = nw.from_native(X, eager_only=True)
     return frame.to_pandas() if library == "pandas" else frame.to_polars()
 
 

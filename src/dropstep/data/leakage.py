@@ -132,7 +132,7 @@ def _marking_factors(encoding: Encoding | None) -> list[int]:
     return [j for j, levels in factors if {str(level).lower() for level in levels} <= _SPLIT_LEVELS]
 
 
-def _exclude(table: Table, features: Sequence[int]) -> str:
+def _exclude(table: Table | Frame, features: Sequence[int]) -> str:
     """The parameter that excludes features."""
     names = [j if table.names is None else table.names[j] for j in features]
     return f"exclude={names!r}" if len(names) <= MAX_LISTED else "exclude"
@@ -190,9 +190,11 @@ def determining(
     -------
     list of int
     """
+    suspects = np.flatnonzero(r2 > 1 - SUSPICIOUS).tolist()
+    if not suspects and encoding is None:
+        return []
     rows = slice(None) if weights is None else weights > 0
     centred = target.values[rows] - target.values[rows].mean(axis=0)
-    suspects = np.flatnonzero(r2 > 1 - SUSPICIOUS).tolist()
     if encoding is None:
         return [j for j in suspects if _is_function(table.values[rows, j], centred)]
     found = {encoding.owners[j] for j in suspects if _is_function(table.values[rows, j], centred)}
@@ -219,7 +221,7 @@ def _has_one_value_per_level(codes: NDArray[np.intp], centred: Floats) -> bool:
     return any(r @ r <= ROUNDING * (y @ y) for r, y in zip(residuals, centred.T, strict=True))
 
 
-def determining_note(table: Table, features: list[int]) -> str:
+def determining_note(table: Table | Frame, features: list[int]) -> str:
     """The note on features that determine the target."""
     determine = "determines" if len(features) == 1 else "each determine"
     return (

@@ -23,7 +23,7 @@ def complete_rows(
 ) -> tuple[Mask | None, tuple[str, ...]]:
     """Rows that are used, and the note on those that are not; raises by default if a factor has missing values.
 
-    Missing numbers of a Table are left to the sums over its columns, which show them without another pass.
+    Missing numbers of a Table are not searched for here: the sums over its columns reveal them without another pass.
 
     Parameters
     ----------

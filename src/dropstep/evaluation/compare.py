@@ -25,7 +25,7 @@ from dropstep.data.table import Table
 from dropstep.data.target import Categorical, Target
 from dropstep.models.families import as_family
 from dropstep.models.least_squares.family import LeastSquaresFamily
-from dropstep.parameters import Parameters
+from dropstep.parameters import NAMES, Parameters
 from dropstep.result import SelectionPath
 from dropstep.search.strategies import STRATEGIES
 from dropstep.select import select
@@ -135,7 +135,7 @@ def compare(
     list of Row
         One per strategy, then one with all features and one with none.
     """
-    given = Parameters(**params)
+    given = Parameters(**{name: value for name, value in params.items() if name in NAMES})
     family = as_family(given.model)
     if not isinstance(family, LeastSquaresFamily):
         raise ValueError(f"compare supports the models 'linear' and 'discriminant'; got {given.model!r}")

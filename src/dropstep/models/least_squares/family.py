@@ -13,7 +13,6 @@ from dropstep.data.groups import as_choice
 from dropstep.data.leakage import determining, determining_note
 from dropstep.data.moments import Moments
 from dropstep.data.sample import Features, Rows, Sample, sample_of
-from dropstep.data.table import Table
 from dropstep.data.target import Continuous, Target, as_target
 from dropstep.models.base import Bools, Floats, Units
 from dropstep.models.least_squares.criteria import as_criterion
@@ -105,5 +104,5 @@ class LeastSquaresProblem:
             r2 = self.equations.r2()
             r2[list(excluded)] = 0.0
             if found := determining(sample.table, sample.encoding, sample.target, sample.weights, r2):
-                yield determining_note(Table(np.empty((0, sample.n_features)), sample.names), found)
+                yield determining_note(sample.features, found)
         yield from notes(model, None if sample is None else sample.column_names, excluded)
