@@ -1,0 +1,65 @@
+"""The same log likelihoods, coefficients and standard errors as statsmodels, to 1e-8."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+
+from dropstep.models.glm.coefficients import coefficients
+from models.glm.problems import RandomProblem, problem
+
+FAMILIES: dict[str, Any] = {
+    "logistic": sm.families.Binomial(),
+    "poisson": sm.families.Poisson(),
+    "gamma": sm.families.Gamma(sm.families.links.Log()),
+}
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", list(FAMILIES))
+def test_glm(kind: str, seed: int) -> None:
+    plain = problem(kind, seed, n=200, plain=True)
+    rng = np.random.default_rng(seed)
+    offset, weights = 0.3 * rng.normal(size=200), rng.integers(1, 4, size=200).astype(float)
+    X = plain.X * [1, 10, 0.1, 1, 1, 1] + [0, 5, 0, 0, -3, 0]
+    given = RandomProblem(kind, X, plain.data, {"offset": offset, "sample_weight": weights})
+    model = given.model()
+    model.add(range(6))
+    found = coefficients(model)
+    family, data = FAMILIES[kind], given.data
+    theirs = sm.GLM(data.y, sm.add_constant(X), family=family, offset=offset, freq_weights=weights)
+    fit = theirs.fit(tol=1e-14, tol_criterion="params", maxiter=300)
+    np.testing.assert_allclose([*found.intercept, *found.coef[:, 0]], fit.params, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose([*found.intercept_std_error, *found.std_error[:, 0]], fit.bse, rtol=1e-7)
+    assert model.fit.deviance == pytest.approx(fit.deviance, rel=1e-9)
+    if kind != "gamma":  # statsmodels takes the dispersion from Pearson's statistic, R and dropstep from the deviance
+        minus_twice = model.likelihood.minus_twice_loglik(model.fit.deviance)
+        assert -minus_twice / 2 == pytest.approx(fit.llf, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_multinomial(seed: int) -> None:
+    given = problem("multinomial", seed, n=200, plain=True)
+    model = given.model()
+    model.add(range(6))
+    found = coefficients(model)
+    fit = sm.MNLogit(given.data.y, sm.add_constant(given.X)).fit(method="newton", tol=1e-14, disp=0)
+    np.testing.assert_allclose(np.vstack([found.intercept, found.coef]), fit.params, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(np.vstack([found.intercept_std_error, found.std_error]), fit.bse, rtol=1e-7)
+    assert -model.fit.deviance / 2 == pytest.approx(fit.llf, rel=1e-10)
+
+
+@pytest.mark.parametrize("ties", ["efron", "breslow"])
+def test_cox(ties: str) -> None:
+    given = problem("cox" if ties == "efron" else "breslow", 0, n=200, plain=True)
+    model = given.model()
+    model.add(range(6))
+    found = coefficients(model)
+    time, event = given.data.y.T
+    fit = sm.PHReg(time, given.X, status=event, ties=ties).fit()
+    np.testing.assert_allclose(found.coef[:, 0], fit.params, rtol=1e-5, atol=1e-6)  # its optimiser stops early
+    assert -model.fit.deviance / 2 == pytest.approx(fit.llf, rel=1e-9)
+    assert -model.fit.deviance / 2 >= fit.llf - 1e-10
