@@ -204,10 +204,8 @@ def design_of(source: Source, args: argparse.Namespace) -> Design:
     if not features:
         raise ValueError(f"{source.shown}: no feature remains; every column except the target is ignored")
     targets = tuple(taken[j] for j in roles.targets)
-    kind = getattr(args.model, "kind", args.model)
-    y = _survival(*targets) if kind == "cox" else _target_values(targets)
     weights = None if roles.weights is None else _numbers("--weights", taken[roles.weights])
-    target = as_target(y[:, 0] if kind == "cox" else y, len(y), AS_LEAST_SQUARES.get(kind, kind), weights)
+    y, target = _target(getattr(args.model, "kind", args.model), targets, weights)
     chosen = tuple(taken[j] for j in features)
     X, owner = _matrix(chosen)
     check_leakage(chosen, X, owner, target, notes)
@@ -259,6 +257,12 @@ def _target_values(targets: Sequence[Column]) -> NDArray[Any]:
         return np.asarray(np.array(targets[0].levels)[targets[0].values])
     values = np.column_stack([column.values for column in targets])
     return values[:, 0] if len(targets) == 1 else values
+
+
+def _target(kind: str, targets: Sequence[Column], weights: Floats | None) -> tuple[NDArray[Any], Target]:
+    """y for a model, and as it is described and checked for leakage: classes, or numbers such as survival times."""
+    y = _survival(*targets) if kind == "cox" else _target_values(targets)
+    return y, as_target(y[:, 0] if kind == "cox" else y, len(y), AS_LEAST_SQUARES.get(kind, kind), weights)
 
 
 def _survival(time: Column, event: Column) -> Floats:
