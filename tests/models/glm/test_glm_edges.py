@@ -176,7 +176,7 @@ MESSAGES: list[tuple[Any, dict[str, Any], str]] = [
     (BINARY, {"model": "gamma"}, r"y must be positive for model='gamma'; its minimum is 0"),
     (X, {"model": "gamma"}, r"y has 4 columns; model='gamma' requires one column of numbers"),
     (X[:, 0], {"model": "logistic"}, r"y has continuous values"),
-    (X[:, :2], {"model": "logistic"}, r"class labels require one column"),
+    (X[:, :2], {"model": "logistic"}, r"requires one column of class labels"),
     (np.zeros(60, dtype=int), {"model": "logistic"}, r"y has only one class"),
     (BINARY, {"model": "cox"}, r"y must have two columns, time and event"),
     (None, {"model": "cox"}, r"y is None, but model='cox' requires survival times"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -87,7 +87,9 @@ class Design:
 
     def copied(self) -> Design:
         """The same design with its columns standardised in a copy."""
-        X = self.columns(np.arange(self.n_columns))
+        X = np.empty(self.X.shape, order="F")
+        for rows, at, block in self.blocks(np.arange(self.n_columns)):  # a copy in blocks is several times faster
+            X[rows, at] = block
         return Design(X, self.centre, self.scale, self.stratum, standardised=True)
 
 
@@ -108,13 +110,17 @@ def design_of(table: Table, weights: Floats, stratum: Indices | None = None) -> 
         refuse_missing(table, sums)
         means = sums / counts
         centred = Design(X, means * rough.scale, rough.scale, stratum)
+        if X.size <= COPY_UP_TO:
+            centred = centred.copied()
         squares = np.zeros(X.shape[1])
         for rows, at, block in centred.blocks(everything):
             squares[at] += weights[rows] @ (block * block)
     sd = np.sqrt(squares / weights.sum())
     constant = sd <= CONSTANT * np.abs(means).max(axis=0)
-    design = Design(X, centred.centre, np.where(constant, np.inf, sd * rough.scale), stratum)
-    return design.copied() if X.size <= COPY_UP_TO else design
+    scale = np.where(constant, np.inf, sd)
+    if centred.standardised:
+        np.multiply(centred.X, 1 / scale, out=centred.X)
+    return replace(centred, scale=scale * rough.scale)
 
 
 def _sums(block: Floats, stratum: Indices | None) -> Floats:
