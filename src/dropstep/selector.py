@@ -39,15 +39,18 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
         "dropping": forward selection with early dropping, a second forward pass over dropped candidates, then one
         backward pass. Others: "forward", "backward", "stepwise", "bidirectional", "forward_backward", "fbed",
         "floating", "swap"; see ``dropstep.search.strategies``. An object takes parameters, e.g. ``FBED(rounds=2)``.
-    model : {"auto", "linear", "discriminant"}, default="auto"
-        Least squares, or separation of classes. With "auto", y holds classes if it is text, boolean, two distinct
-        integers, or up to 32 distinct integers that occur 4 times each on average.
+    model : {"auto", "linear", "discriminant", "logistic", "poisson", "gamma", "cox"}, default="auto"
+        Least squares, separation of classes, or a likelihood; an object takes parameters, e.g.
+        ``Logistic(shortlist=16)`` or ``Cox(ties="breslow")``. "auto" is "linear" or "discriminant": y holds classes if
+        it is text, boolean, two distinct integers, or up to 32 distinct integers that occur 4 times each on average.
     criterion : str or Criterion, default="auto"
-        linear: rss, r2, adj_r2, cp, aic, aicc, bic, ebic; discriminant: trace, pillai, wilks, roy. "auto" is ebic and
-        trace. An object takes parameters, e.g. ``MallowsCp(sigma2=2.0)``.
+        linear: rss, r2, adj_r2, cp, aic, aicc, bic, ebic; discriminant: trace, pillai, wilks, roy; likelihoods: aic,
+        aicc, bic, ebic, deviance. "auto" is ebic, and trace for "discriminant". An object takes parameters, e.g.
+        ``MallowsCp(sigma2=2.0)``.
     enter : float, Significance or "auto", default="auto"
         A gain must exceed it (the paper's alpha). "auto" is 0 for criteria that charge for size (cp, aic, aicc, bic,
-        ebic); for the others it is an exact partial F test at level 0.05 / number of features that could be chosen.
+        ebic); for the others it is an exact partial F test (deviance: a score test) at level 0.05 / number of features
+        that could be chosen.
         `Significance` is a test at another level; -inf adds features until `max_features` is reached.
     leave : float, Significance or "auto", default="auto"
         A loss up to it is accepted in backward steps (the paper's beta). "auto" follows an explicit `enter`.

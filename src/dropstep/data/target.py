@@ -181,7 +181,7 @@ def _is_categorical(values: NDArray[Any], n: float) -> bool:
 
 def _as_categorical(values: NDArray[Any], present: NDArray[Any]) -> Categorical:
     if values.ndim == 2:
-        raise ValueError(f"y has {values.shape[1]} columns, but class labels require one column")
+        raise ValueError(f"y has {values.shape[1]} columns, but the model requires one column of class labels")
     if values.dtype.kind == "f" and len(fractions := present[present != np.floor(present)]):
         raise ValueError(
             f"Unknown label type: y has continuous values (such as {fractions[0]:g}), which are not class labels; "

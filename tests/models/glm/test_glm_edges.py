@@ -13,6 +13,7 @@ from dropstep import EBIC, Cox, Gamma, Logistic, Moments, Poisson, Selector, Sig
 from dropstep.data.sample import Rows
 from dropstep.models.base import Units
 from dropstep.parameters import Parameters
+from dropstep.presentation.report.snippet import snippet
 from models.glm.problems import KINDS, problem
 
 RNG = np.random.default_rng(12)
@@ -171,7 +172,7 @@ MESSAGES: list[tuple[Any, dict[str, Any], str]] = [
     (BINARY, {"model": "gamma"}, r"y must be positive for model='gamma'; its minimum is 0"),
     (X, {"model": "gamma"}, r"y has 4 columns; model='gamma' requires one column of numbers"),
     (X[:, 0], {"model": "logistic"}, r"y has continuous values"),
-    (X[:, :2], {"model": "logistic"}, r"class labels require one column"),
+    (X[:, :2], {"model": "logistic"}, r"requires one column of class labels"),
     (np.zeros(60, dtype=int), {"model": "logistic"}, r"y has only one class"),
     (BINARY, {"model": "cox"}, r"y must have two columns, time and event"),
     (None, {"model": "cox"}, r"y is None, but model='cox' requires survival times"),
@@ -255,7 +256,7 @@ def test_selector_passes_what_is_given_per_row() -> None:
     strata = np.arange(60) % 2
     path = select(X, TIMES, model=Cox(ties="breslow"), strata=strata)
     assert Selector(model=Cox(ties="breslow")).fit(X, TIMES, strata=strata).path_ == path
-    assert "select(X, y, model=Cox(ties=&#x27;breslow&#x27;), strata=strata)" in (path.report() or "")
+    assert "model=Cox(ties='breslow'), solver='columns', strata=strata)" in snippet(path)
 
 
 def test_included_and_excluded_features_and_groups() -> None:

@@ -1,9 +1,9 @@
-"""The design matrix: standardised columns, read in place one block at a time."""
+"""The design matrix: standardised columns, in a copy or, where X is large, in place one block at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 BLOCK_SIZE = 2**17  # values that are standardised at a time: they stay in the cache for the products
+COPY_UP_TO = 2**24  # values (128 MB) of which a standardised copy is made; more are standardised block by block
 CONSTANT = 1e-12  # a column whose standard deviation is below this share of its mean is constant up to rounding
 DEPENDENT = 1e-11  # relative residual sum of squares below which a column counts as linearly dependent
 
@@ -35,12 +36,15 @@ class Design:
         Standard deviations; infinite for constant columns, which become zero.
     stratum : ndarray of shape (n_rows,) or None
         Stratum of each row; None if there is one.
+    standardised : bool
+        Whether X already contains the standardised columns, in Fortran order.
     """
 
     X: NDArray[Any]
     centre: Floats
     scale: Floats
     stratum: Indices | None = None
+    standardised: bool = False
 
     @property
     def n_columns(self) -> int:
@@ -53,7 +57,8 @@ class Design:
     def columns(self, columns: Sequence[int] | Indices) -> Floats:
         """Some columns, in Fortran order."""
         at = np.asarray(columns, dtype=np.intp)
-        return self._standardised(np.asfortranarray(self.X[:, at], dtype=np.float64), slice(None), at)
+        taken = np.asfortranarray(self.X[:, at], dtype=np.float64)
+        return taken if self.standardised else self._standardised(taken, slice(None), at)
 
     def blocks(self, columns: Indices) -> Iterator[tuple[slice, slice, Floats]]:
         """Blocks of some columns: rows, positions among the columns, values.
@@ -71,17 +76,25 @@ class Design:
         width = max(1, BLOCK_SIZE // n)
         for start in range(0, p, width):
             here = slice(start, start + width)
-            yield slice(0, n), here, self.columns(columns[here])
+            ready = every and self.standardised
+            yield slice(0, n), here, self.X[:, here] if ready else self.columns(columns[here])
 
     def _standardised(self, block: Floats, rows: slice, columns: Indices) -> Floats:
         centre = self.centre[:, columns]
         block -= centre if self.stratum is None else centre[self.stratum[rows]]
-        block /= self.scale[columns]
+        block *= 1 / self.scale[columns]
         return block
+
+    def copied(self) -> Design:
+        """The same design with its columns standardised in a copy."""
+        X = np.empty(self.X.shape, order="F")
+        for rows, at, block in self.blocks(np.arange(self.n_columns)):  # a copy in blocks is several times faster
+            X[rows, at] = block
+        return Design(X, self.centre, self.scale, self.stratum, standardised=True)
 
 
 def design_of(table: Table, weights: Floats, stratum: Indices | None = None) -> Design:
-    """The design matrix of a table; frequencies and strata refer to its rows."""
+    """The design matrix of a table, with a standardised copy if it is not large; strata are those of sorted rows."""
     X = table.values
     if not (X.flags.c_contiguous or X.flags.f_contiguous):
         X = np.ascontiguousarray(X)
@@ -97,12 +110,17 @@ def design_of(table: Table, weights: Floats, stratum: Indices | None = None) -> 
         refuse_missing(table, sums)
         means = sums / counts
         centred = Design(X, means * rough.scale, rough.scale, stratum)
+        if X.size <= COPY_UP_TO:
+            centred = centred.copied()
         squares = np.zeros(X.shape[1])
         for rows, at, block in centred.blocks(everything):
             squares[at] += weights[rows] @ (block * block)
     sd = np.sqrt(squares / weights.sum())
     constant = sd <= CONSTANT * np.abs(means).max(axis=0)
-    return Design(X, centred.centre, np.where(constant, np.inf, sd * rough.scale), stratum)
+    scale = np.where(constant, np.inf, sd)
+    if centred.standardised:
+        np.multiply(centred.X, 1 / scale, out=centred.X)
+    return replace(centred, scale=scale * rough.scale)
 
 
 def _sums(block: Floats, stratum: Indices | None) -> Floats:

@@ -84,13 +84,14 @@ def _line_search(likelihood: Likelihood, local: Local, eta: Floats, direction: F
 
 def solve(information: Floats, gradient: Floats) -> Floats:
     """inv(information) @ gradient; directions without information are not followed."""
+    if not len(information):
+        return np.zeros_like(gradient)
     scale = np.sqrt(np.maximum(information.diagonal(), 0.0))
     inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
     scaled = information * inverse[:, None] * inverse
     right = gradient * (inverse if gradient.ndim == 1 else inverse[:, None])
-    try:
-        solution = linalg.cho_solve(linalg.cho_factor(scaled, lower=True, check_finite=False), right)
-    except np.linalg.LinAlgError:
+    _, solution, failed = linalg.lapack.dposv(scaled, right)  # Cholesky
+    if failed:
         values, vectors = np.linalg.eigh(scaled)
         kept = values > SINGULAR * values[-1]
         solution = vectors[:, kept] @ ((vectors[:, kept].T @ right).T / values[kept]).T

@@ -66,7 +66,9 @@ def _parameters(path: SelectionPath) -> dict[str, Any]:
     if path.from_moments:
         parameters = {**first, **passed}
     else:
-        parameters = {**first, "model": path.model, **passed, "solver": path.solver}
+        given = path.params.get("model")
+        model = path.model if given is None or isinstance(given, str) else given
+        parameters = {**first, "model": model, **passed, "solver": path.solver}
     return parameters if path.equivalents is None else {**parameters, "equivalents": True}
 
 
