@@ -256,6 +256,7 @@ SEARCH = [
     "r2",
     "adj_r2",
     "df_resid",
+    "effect",
     "coefficients",
     "steps",
     "ranking",

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dropstep.cli.design import Design
+from dropstep.data.response import Survival
 from dropstep.data.target import Categorical
 from dropstep.presentation.text import printable
 from dropstep.readers.columns import shown_number
@@ -36,6 +37,9 @@ def _kinds(design: Design) -> str:
 
 
 def _target(design: Design) -> str:
+    if isinstance(design.target, Survival):
+        time, event = design.target.time, design.target.event
+        return f"{counted(int(event.sum()), 'event')}, times from {time.min():g} to {time.max():g}"
     if not isinstance(design.target, Categorical):
         ranges = (column.values[design.kept] for column in design.targets)
         return "numbers from " + ", ".join(f"{values.min():g} to {values.max():g}" for values in ranges)

@@ -12,7 +12,7 @@ from dropstep.cli import facts, output
 from dropstep.cli.design import PARAMETERS, Design, read_design
 from dropstep.cli.plan import planned
 from dropstep.cli.progress import Progress
-from dropstep.coefficients import Coefficient
+from dropstep.coefficients import Coefficients
 from dropstep.presentation.coefficients import heads, label, sentences
 from dropstep.presentation.coefficients import lines as coefficient_lines
 from dropstep.presentation.summary import Entry, entries, moves, reversals
@@ -173,7 +173,8 @@ def _as_data(design: Design, path: SelectionPath, command: str) -> dict[str, Any
         "r2": path.r2,
         "adj_r2": path.adj_r2,
         "df_resid": None if path.coefficients is None else path.coefficients.df_resid,
-        "coefficients": [] if path.coefficients is None else [_coefficient(row) for row in path.coefficients.rows()],
+        "effect": None if path.coefficients is None else path.coefficients.effect,
+        "coefficients": [] if path.coefficients is None else _coefficient_rows(path.coefficients),
         "steps": [
             {
                 "phase": step.phase,
@@ -191,8 +192,13 @@ def _as_data(design: Design, path: SelectionPath, command: str) -> dict[str, Any
     }
 
 
-def _coefficient(row: Coefficient) -> dict[str, Any]:
-    return {**row._asdict(), "target": label(row.target)}
+def _coefficient_rows(fit: Coefficients) -> list[dict[str, Any]]:
+    rows, ratios = fit.rows(), fit.ratios()
+    limits = [(None,) * 3] * len(rows) if ratios is None else ratios.tolist()
+    return [
+        {**row._asdict(), "target": label(row.target), "ratio": ratio, "lower": lower, "upper": upper}
+        for row, (ratio, lower, upper) in zip(rows, limits, strict=True)
+    ]
 
 
 def _test(test: PartialTest | None) -> dict[str, Any] | None:

@@ -38,10 +38,11 @@ class Line(NamedTuple):
 
 
 def heads(fit: Coefficients) -> tuple[str, ...]:
-    """Names of the numbers in a line: one per class, or estimate, standard error, statistic and p-value."""
+    """Names of the numbers in a line: one per class, or estimate, standard error, statistic, p-value and ratio."""
     if fit.std_error is None:
         return tuple(map(label, fit.targets))
-    return "estimate", "std. error", fit.statistic, "p"
+    ratio = () if fit.effect is None else (fit.effect, "95 % interval")
+    return "estimate", "std. error", fit.statistic, "p", *ratio
 
 
 def lines(
@@ -67,16 +68,25 @@ def lines(
         columns = [rows[i::size] for i in range(size)]
         return [Line("", own[0].name, False, tuple(form(row.estimate) for row in own)) for own in columns]
     several = len(fit.targets) > 1
-    forms = (form, form, form, form_p)
+    forms, ratios = (form, form, form, form_p), fit.ratios()
     return [
         Line(
             label(row.target) if several else "",
             row.name,
             row.std_error is not None and math.isnan(row.std_error),
-            tuple(_cell(value, form) for value, form in zip(row[2:], forms, strict=True)),
+            (
+                *(_cell(value, form) for value, form in zip(row[2:], forms, strict=True)),
+                *(() if ratios is None else _ratio(ratios[i].tolist(), form)),
+            ),
         )
-        for row in rows
+        for i, row in enumerate(rows)
     ]
+
+
+def _ratio(numbers: list[float], form: Callable[[float], str]) -> tuple[str, str]:
+    """A ratio, and its interval."""
+    ratio, lower, upper = numbers
+    return form(ratio), "" if math.isnan(lower) else f"{form(lower)} to {form(upper)}"
 
 
 def _cell(value: float | None, form: Callable[[float], str]) -> str:
@@ -87,6 +97,9 @@ def sentences(fit: Coefficients) -> str:
     """What the table shows: goodness of fit, and what its standard errors cannot claim."""
     if fit.std_error is None:
         return SCORES
+    if fit.effect is not None:
+        against = f" of each class against {label(fit.classes[0])}" if fit.classes is not None else ""
+        return f"The {fit.effect}{against} is the exponential of the estimate. {CAVEAT}"
     goodness = (
         "" if fit.r2 is None or fit.adj_r2 is None else f"R² {number(fit.r2)}, adjusted R² {number(fit.adj_r2)}, "
     )
