@@ -297,7 +297,7 @@ def test_targets_that_do_not_fit_the_model() -> None:
     says(refused(X, CLASSES, model="linear"), "text (such as", "requires numbers", "model='discriminant'")
     says(refused(X, Y, model="discriminant"), "continuous values (such as", "model='linear'")
     says(
-        refused(X, np.c_[CLASSES, CLASSES], model="discriminant"), "y has 2 columns", "class labels require one column"
+        refused(X, np.c_[CLASSES, CLASSES], model="discriminant"), "y has 2 columns", "one column of class labels"
     )
     says(refused(X, np.ones(N), model="linear"), "y is constant (1)")
     says(refused(X, np.full(N, 0.3) + np.tile([0, 5e-17], 30), model="linear"), "y is constant (0.3)")
