@@ -107,7 +107,8 @@ def speed() -> Iterator[str]:
     rows.append(["dropstep, dropping", f"{dropping:.2f}", f"{path_dropping.n_fits}"])
     rows.append(["abess, 10 features", f"{with_abess(X, y, 10):.2f}", ""])
     slow = refits(X, y, path.selected)
-    rows.append([f"scikit-learn, every candidate (extrapolated, {slow / ours:.0f} times)", f"{slow:.0f}", "19,955"])
+    times = f"{slow / ours:.0f} times forward, {slow / dropping:.0f} times dropping"
+    rows.append([f"scikit-learn, every candidate (extrapolated: {times})", f"{slow:.0f}", "19,955"])
     yield from table("Logistic, 5,000 × 2,000, 10 features", ["", "CPU seconds", "fits"], rows)
 
     X, y = correlated("logistic", 200_000, 200, 0, true=10, size=0.2)
