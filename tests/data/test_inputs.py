@@ -296,12 +296,10 @@ def test_targets_that_are_refused(case: str) -> None:
 def test_targets_that_do_not_fit_the_model() -> None:
     says(refused(X, CLASSES, model="linear"), "text (such as", "requires numbers", "model='discriminant'")
     says(refused(X, Y, model="discriminant"), "continuous values (such as", "model='linear'")
-    says(
-        refused(X, np.c_[CLASSES, CLASSES], model="discriminant"), "y has 2 columns", "one column of class labels"
-    )
+    says(refused(X, np.c_[CLASSES, CLASSES], model="discriminant"), "y has 2 columns", "one column of class labels")
     says(refused(X, np.ones(N), model="linear"), "y is constant (1)")
     says(refused(X, np.full(N, 0.3) + np.tile([0, 5e-17], 30), model="linear"), "y is constant (0.3)")
-    says(refused(X, Y, model="logistic"), "'linear'", "'discriminant'", "'logistic'")
+    says(refused(X, Y, model="ridge"), "'linear'", "'discriminant'", "'ridge'")
     says(refused(X[:1], Y[:1], model="linear"), "X has 1 sample (n_samples=1)", "at least 3")
     says(refused(X[:2], Y[:2]), "at least 3 rows", "there are 2")
     says(refused(X[:3], [0, 0, 1]), "class '1' has 1 row")

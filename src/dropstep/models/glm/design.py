@@ -81,7 +81,8 @@ class Design:
 
     def _standardised(self, block: Floats, rows: slice, columns: Indices) -> Floats:
         centre = self.centre[:, columns]
-        block -= centre if self.stratum is None else centre[self.stratum[rows]]
+        if centre.any():
+            block -= centre if self.stratum is None else centre[self.stratum[rows]]
         block *= 1 / self.scale[columns]
         return block
 
@@ -106,7 +107,7 @@ def design_of(table: Table, weights: Floats, stratum: Indices | None = None) -> 
         everything = np.arange(X.shape[1])
         sums = np.zeros((n_strata, X.shape[1]))
         for rows, at, block in rough.blocks(everything):
-            sums[:, at] += _sums(weights[rows, None] * block, stratum)
+            sums[:, at] += _sums(block, weights[rows], stratum)
         refuse_missing(table, sums)
         means = sums / counts
         centred = Design(X, means * rough.scale, rough.scale, stratum)
@@ -119,15 +120,17 @@ def design_of(table: Table, weights: Floats, stratum: Indices | None = None) -> 
     constant = sd <= CONSTANT * np.abs(means).max(axis=0)
     scale = np.where(constant, np.inf, sd)
     if centred.standardised:
-        np.multiply(centred.X, 1 / scale, out=centred.X)
+        for _, at, block in centred.blocks(everything):
+            block *= 1 / scale[at]
     return replace(centred, scale=scale * rough.scale)
 
 
-def _sums(block: Floats, stratum: Indices | None) -> Floats:
+def _sums(block: Floats, weights: Floats, stratum: Indices | None) -> Floats:
     """Sums over the rows of a block; by stratum, if there are strata, by which rows are sorted (a block has all)."""
     if stratum is None:
-        return np.asarray(block.sum(axis=0))
-    return np.asarray(np.add.reduceat(block, np.searchsorted(stratum, np.arange(stratum[-1] + 1)), axis=0))
+        return np.asarray(weights @ block)
+    weighted = weights[:, None] * block
+    return np.asarray(np.add.reduceat(weighted, np.searchsorted(stratum, np.arange(stratum[-1] + 1)), axis=0))
 
 
 def _exponents(X: NDArray[Any]) -> NDArray[np.intc]:
