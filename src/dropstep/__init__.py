@@ -1,6 +1,7 @@
 """Feature selection by forward, backward, stepwise and dropping search, exact and incremental."""
 
 from dropstep.data.moments import Moments
+from dropstep.models.estimator.family import Estimator
 from dropstep.models.glm.family import Cox, Gamma, Logistic, Poisson
 from dropstep.models.least_squares.criteria import (
     AIC,
@@ -18,7 +19,7 @@ from dropstep.models.least_squares.criteria import (
     Wilks,
 )
 from dropstep.result import SelectionPath, Step, StopReason
-from dropstep.search.rules import Significance
+from dropstep.search.rules import Significance, StandardErrors
 from dropstep.search.strategies import FBED
 from dropstep.select import select
 from dropstep.selector import Selector
@@ -36,6 +37,7 @@ __all__ = [
     "AdjustedR2",
     "Cox",
     "Criterion",
+    "Estimator",
     "Gamma",
     "Logistic",
     "MallowsCp",
@@ -46,6 +48,7 @@ __all__ = [
     "SelectionPath",
     "Selector",
     "Significance",
+    "StandardErrors",
     "Step",
     "StopReason",
     "Trace",

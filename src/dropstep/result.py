@@ -27,7 +27,10 @@ class StopReason(enum.Enum):
     EXACT = "the selected features explain the target exactly"
     CONSTANT = "every feature is constant"
     CYCLE = "a selection recurred; continuing would cycle"
+    FAILED = "the estimator cannot be fitted on any remaining candidate"
     CALLBACK = "a callback returned True"
+    MAX_TIME = "max_time is reached"
+    INTERRUPTED = "it was interrupted"
 
     def __str__(self) -> str:
         return self.value
@@ -51,6 +54,8 @@ class Step:
         Criterion after the step, in its own sign.
     pool : int
         Number of candidates (features or groups) in the pool after the step.
+    score_std_error : float or None
+        Standard error of the score, where it is a mean over folds.
     """
 
     phase: Phase
@@ -59,6 +64,7 @@ class Step:
     gain: float
     score: float
     pool: int
+    score_std_error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -113,6 +119,8 @@ class SelectionPath:
         the score would improve); None if not computed.
     n_fits : int
         Number of models fitted; 0 for least squares, whose gains need no fit.
+    fits_saved : mapping of str to int
+        Where evaluations cost fits, how many were not necessary, by what saved them: "dropping", "racing", "cache".
     params : mapping of str to object
         Parameters of `select` that differ from their defaults, as they were passed.
     weighted : bool
@@ -143,6 +151,7 @@ class SelectionPath:
     losses: Mapping[int, float] | None = field(default=None, repr=False, compare=False)
     equivalents: Mapping[int, tuple[tuple[int, float], ...]] | None = field(default=None, repr=False, compare=False)
     n_fits: int = 0
+    fits_saved: Mapping[str, int] = field(default_factory=dict, repr=False)
     params: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     weighted: bool = field(default=False, repr=False, compare=False)
     from_moments: bool = field(default=False, repr=False, compare=False)
@@ -208,7 +217,10 @@ class SelectionPath:
             for s, size in zip(self.steps, self.sizes(), strict=True)
         ]
         columns = ["phase", "action", "features", "gain", "score", "pool", "selected"]
-        return pd.DataFrame(rows, columns=columns, index=pd.RangeIndex(1, len(rows) + 1, name="step"))
+        frame = pd.DataFrame(rows, columns=columns, index=pd.RangeIndex(1, len(rows) + 1, name="step"))
+        if any(s.score_std_error is not None for s in self.steps):
+            frame.insert(5, "score_std_error", [s.score_std_error for s in self.steps])
+        return frame
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Plot the score by step, coloured by phase; requires matplotlib.
@@ -253,9 +265,10 @@ class SelectionPath:
     def __str__(self) -> str:
         names = ", ".join(self.selected_names) or "nothing"
         notes = "".join(f"\nnote: {note}" for note in self.notes)
+        fits = f", {self.n_fits} fits" if self.n_fits else ""
         return (
             f"{self.strategy} by {self.criterion} ({self.model}): {len(self.selected)} of {self.n_features} features, "
-            f"score {self.score:.6g}, {self.n_evaluations} evaluations; stopped because {self.stop}.\n"
+            f"score {self.score:.6g}, {self.n_evaluations} evaluations{fits}; stopped because {self.stop}.\n"
             f"selected: {names}{notes}"
         )
 

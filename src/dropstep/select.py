@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dropstep.data.groups import Choice, as_choice
 from dropstep.data.moments import Moments
-from dropstep.models.base import FamilyModel, Problem, Rows, Units
+from dropstep.models.base import Family, FamilyModel, Problem, Rows, Units
 from dropstep.models.families import as_family
-from dropstep.parameters import NAMES, Parameters, non_default, with_parameters
+from dropstep.models.resampling import Evaluation, Resampled, Resamples, SearchEndedError
+from dropstep.parameters import NAMES, RESOURCES, Parameters, non_default, with_parameters
 from dropstep.result import SelectionPath, Step, StopReason
+from dropstep.search.limits import Limits
 from dropstep.search.rules import as_rules, numbers_like_levels
 from dropstep.search.search import Search
 from dropstep.search.strategies import Steps, Strategy, as_strategy
 
 Callback = Callable[[Step], bool | None]
+Progress = Callable[[int, int], object]
 
 SOLVERS = ("auto", "gram", "columns")
 
@@ -32,7 +35,10 @@ def select(
     sample_weight: Any = None,
     offset: Any = None,
     strata: Any = None,
+    sample_groups: Any = None,
+    metadata: Mapping[str, Any] | None = None,
     callback: Callback | None = None,
+    progress: Progress | None = None,
     equivalents: bool = False,
     **parameters: Any,
 ) -> SelectionPath:
@@ -45,7 +51,8 @@ def select(
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
         Numbers (one column per target), or class labels. For model "cox" a structured array (event, time) or two
         columns (time, event).
-    strategy, model, criterion, enter, leave, drop, max_features, include, exclude, groups, solver
+    strategy, model, criterion, enter, leave, drop, max_features, include, exclude, groups, solver, cv, n_jobs, \
+random_state, max_time, checkpoint
         The parameters of `Selector`.
     sample_weight : array-like of shape (n_samples,), default=None
         Frequency weights: a weight of 2 is equivalent to repeating the row.
@@ -53,10 +60,17 @@ def select(
         Added to the linear predictor, e.g. the log of an exposure (models "logistic", "poisson", "gamma", "cox").
     strata : array-like of shape (n_samples,), default=None
         Labels of the strata, each with a baseline hazard of its own (model "cox").
+    sample_groups : array-like of shape (n_samples,), default=None
+        Groups of dependent rows, which stay in one fold (models that are cross-validated).
+    metadata : mapping of str to object, default=None
+        Passed to the `fit` of an estimator; with metadata routing, to all that request it.
     callback : callable, default=None
         Called with every step of the path; the search stops when it returns True.
+    progress : callable, default=None
+        Called after each fit with the number of fits done and an estimate of those remaining.
     equivalents : bool, default=False
-        Also find candidates that could replace each selected feature (`SelectionPath.equivalents`).
+        Also find candidates that could replace each selected feature (`SelectionPath.equivalents`); not for
+        estimators, where that would take many fits.
 
     Returns
     -------
@@ -74,47 +88,122 @@ def select(
         raise TypeError(f"select has no parameter {unknown[0]!r}; its parameters are {', '.join(NAMES)}")
     given = Parameters(**parameters)
     _check_text("solver", given.solver, SOLVERS)
+    _check_callable("callback", "a step", callback)
+    _check_callable("progress", "the fits done and those remaining", progress)
+    rows = Rows(sample_weight, offset, strata, sample_groups, {} if metadata is None else metadata)
     family = as_family(given.model)
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback must be a function of a step; got {callback!r}")
-    limit = given.max_features if given.groups is None else None
-    problem = family.problem(X, y, Rows(sample_weight, offset, strata), given.solver, limit)
-    choice = as_choice(problem.n_features, problem.names, given.include, given.exclude, given.groups)
-    name, strategy = as_strategy(given.strategy)
-    model, search, cautions = _search(problem, choice, given, name)
-    for caution in cautions:
-        warnings.warn(caution, UserWarning, stacklevel=2)
+    with Limits(given.max_time, interruptible=isinstance(family, Resamples)) as limits:
+        report = _FitReport(progress)
+        problem = _evaluated(family, given, rows, limits, report).problem(X, y, rows, given.solver, _column_limit(given))
+        choice = as_choice(problem.n_features, problem.names, given.include, given.exclude, given.groups)
+        name, strategy = as_strategy(given.strategy)
+        model, search, cautions = _search(problem, choice, given, name)
+        report.search = search
+        try:
+            for caution in cautions:
+                warnings.warn(caution, UserWarning, stacklevel=2)
+            run = _run(search, strategy, limits, callback)
+            near = search.equivalents() if equivalents and not isinstance(model, Resampled) else (None, None)
+        finally:
+            if isinstance(model, Resampled):
+                model.close()
+    given_as = _Given(non_default(given), sample_weight is not None, isinstance(X, Moments))
+    return _path(problem, choice, model, search, run, near, cautions, name, given_as)
+
+
+class _Run(NamedTuple):
+    """A search that has ended: the score and the number of candidates at the start, and the steps."""
+
+    start: float
+    n_candidates: int
+    steps: tuple[Step, ...]
+
+
+class _Given(NamedTuple):
+    """What the caller passed."""
+
+    params: dict[str, Any]
+    weighted: bool
+    from_moments: bool
+
+
+def _column_limit(given: Parameters) -> int | None:
+    return given.max_features if given.groups is None else None
+
+
+def _evaluated(family: Family, given: Parameters, rows: Rows, limits: Limits, on_fit: Callable[[], None]) -> Family:
+    """The family with its evaluation, if it has one."""
+    if isinstance(family, Resamples):
+        identity = {name: value for name, value in non_default(given).items() if name not in (*RESOURCES, "model")}
+        return family.evaluated(
+            Evaluation(given.cv, given.n_jobs, given.random_state, given.checkpoint, identity, limits.reason, on_fit)
+        )
+    for name, value in (("cv", given.cv), ("checkpoint", given.checkpoint), ("sample_groups", rows.groups)):
+        if value is not None:
+            raise ValueError(f"{name} applies to a scikit-learn estimator; pass model=..., or omit {name}")
+    if rows.metadata:
+        raise ValueError(f"{next(iter(rows.metadata))} applies to a scikit-learn estimator; pass model=..., or omit it")
+    return family
+
+
+class _FitReport:
+    """Reports the number of fits done and an estimate of those remaining, after each fit."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress = progress
+        self.search: Search | None = None
+
+    def __call__(self) -> None:
+        if self._progress is not None and self.search is not None:
+            self._progress(self.search.n_fits, self.search.n_fits_remaining())
+
+
+def _run(search: Search, strategy: Strategy, limits: Limits, callback: Callback | None) -> _Run:
     start, n_candidates = search.score, len(search.pool)
-    steps = tuple(_until(_steps(search, strategy), search, callback))
-    score, ranking = search.score, search.ranking()
-    losses, replacements = search.equivalents() if equivalents else (None, None)
-    excluded = choice.features(choice.exclude)
+    return _Run(start, n_candidates, tuple(_until(_steps(search, strategy), search, limits, callback)))
+
+
+def _path(
+    problem: Problem,
+    choice: Choice,
+    model: FamilyModel,
+    search: Search,
+    run: _Run,
+    near: tuple[Any, Any],
+    cautions: tuple[str, ...],
+    strategy: str,
+    given: _Given,
+) -> SelectionPath:
+    """The result of a search that has ended."""
+    score, ranking, excluded = search.score, search.ranking(), choice.features(choice.exclude)
+    losses, equivalents = near
     return SelectionPath(
         selected=search.units.features(search.selected),
-        steps=steps,
+        steps=run.steps,
         score=score,
         stop=(search.stop or StopReason.LEAVE) if problem.varying.any() else StopReason.CONSTANT,
         n_evaluations=search.n_evaluations,
-        start=start,
+        start=run.start,
         ranking=ranking,
         n_features=problem.n_features,
         feature_names=problem.names,
-        strategy=name,
+        strategy=strategy,
         model=model.kind,
         criterion=model.criterion_info.name,
         solver=model.solver,
         greater_is_better=model.greater_is_better,
-        n_candidates=n_candidates,
+        n_candidates=run.n_candidates,
         excluded=tuple(sorted(excluded)),
         groups=choice.members,
         rules=search.rules.in_effect(),
         notes=(*cautions, *problem.notes(model, set(excluded))),
         losses=losses,
-        equivalents=replacements,
+        equivalents=equivalents,
         n_fits=search.n_fits,
-        params=non_default(given),
-        weighted=sample_weight is not None,
-        from_moments=isinstance(X, Moments),
+        fits_saved=search.fits_saved(),
+        params=given.params,
+        weighted=given.weighted,
+        from_moments=given.from_moments,
     )
 
 
@@ -139,6 +228,11 @@ def _search(
 def _check_text(name: str, value: Any, known: Sequence[str]) -> None:
     if not isinstance(value, str) or value not in known:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}; got {value!r}")
+
+
+def _check_callable(name: str, argument: str, value: Any) -> None:
+    if value is not None and not callable(value):
+        raise TypeError(f"{name} must be a function of {argument}; got {value!r}")
 
 
 def _check_rows(strategy: str, model: FamilyModel, units: Units, choice: Choice) -> None:
@@ -172,10 +266,14 @@ def _steps(search: Search, strategy: Strategy) -> Steps:
     yield from strategy(search)
 
 
-def _until(steps: Steps, search: Search, callback: Callback | None) -> Iterator[Step]:
-    """Steps up to the one at which the callback requests to stop."""
-    for step in steps:
-        yield step
-        if callback is not None and callback(step):
-            search.stop = StopReason.CALLBACK
-            return
+def _until(steps: Steps, search: Search, limits: Limits, callback: Callback | None) -> Iterator[Step]:
+    """Steps up to the one at which the callback or a limit requests to stop."""
+    try:
+        for step in steps:
+            yield step
+            reason = StopReason.CALLBACK if callback is not None and callback(step) else limits.reason()
+            if reason is not None:
+                search.stop = reason
+                return
+    except SearchEndedError as ended:
+        search.stop = ended.reason

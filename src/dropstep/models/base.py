@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -105,6 +105,10 @@ class Scan:
         None where the model has no test.
     reason : StopReason or None
         Why nothing is feasible.
+    std_errors : ndarray of float or None
+        Standard errors of the gains, where they are means over folds.
+    finalists : ndarray of bool or None
+        Units among which the best is chosen, where gains of the others were estimated from fewer folds; None if all.
     """
 
     units: Indices
@@ -115,6 +119,31 @@ class Scan:
     n_fits: int = 0
     tests: Tests | None = None
     reason: StopReason | None = None
+    std_errors: Floats | None = None
+    finalists: Bools | None = None
+
+    @property
+    def eligible(self) -> Bools:
+        """Which moves are possible and may be the best."""
+        return self.feasible if self.finalists is None else self.feasible & self.finalists
+
+    def joined(self, other: Scan) -> Scan:
+        """This scan and one of other units for the same selection, without tests."""
+        units = np.concatenate([self.units, other.units])
+        order = np.argsort(units)
+
+        def both(a: Any, b: Any) -> Any:
+            return None if a is None or b is None else np.concatenate([a, b])[order]
+
+        return replace(
+            self,
+            units=units[order],
+            gains=both(self.gains, other.gains),
+            feasible=both(self.feasible, other.feasible),
+            tests=None,
+            std_errors=both(self.std_errors, other.std_errors),
+            finalists=both(self.finalists, other.finalists),
+        )
 
 
 class Model(Protocol):
@@ -220,12 +249,17 @@ class Rows:
 
     Attributes
     ----------
-    weights, offset, strata : array-like of shape (n_samples,) or None
+    weights, offset, strata, groups : array-like of shape (n_samples,) or None
+        Sample weights, offset, strata, and groups of dependent rows.
+    metadata : mapping of str to array-like
+        What an estimator's `fit`, a scorer or a splitter takes in addition.
     """
 
     weights: Any = None
     offset: Any = None
     strata: Any = None
+    groups: Any = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Family(Protocol):
@@ -267,9 +301,12 @@ class CriterionInfo:
         Whether no feature can worsen the score.
     share : bool
         Whether gains are shares, so that a number such as 0.05 is a plausible threshold.
+    resampled : bool, default=False
+        Whether gains are means over folds, so that one standard error is their "auto" threshold.
     """
 
     name: str
     penalised: bool
     monotone: bool
     share: bool
+    resampled: bool = False

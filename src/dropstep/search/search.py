@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from dropstep.models.base import Bools, CheapScans, Floats, Indices, Model, Scan, StartsFromAll, Units
+from dropstep.models.resampling import Resampled
 from dropstep.result import Action, Phase, Step, StopReason
-from dropstep.search.rules import Rules, Significance
+from dropstep.search.rules import Rules, Significance, Threshold
 
 TIE = 1e-9  # gains closer than this share of the largest are equal, and the lowest index wins
 
@@ -39,7 +40,7 @@ class Search:
         self.selected: list[int] = []
         self.dropped: Indices = np.empty(0, dtype=np.intp)
         self.include = tuple(include)
-        self.n_evaluations = self.n_fits = 0
+        self.n_evaluations = self._n_fits = self.n_spared = 0  # spared: gains of dropped candidates, per scan
         self.stop: StopReason | None = None
         self._in_pool = np.ones(units.n, dtype=bool)
         self._in_pool[[*include, *exclude]] = False
@@ -66,6 +67,11 @@ class Search:
         return self._signed(self.model.score)
 
     @property
+    def n_fits(self) -> int:
+        """Models fitted."""
+        return self.model.n_fits if isinstance(self.model, Resampled) else self._n_fits
+
+    @property
     def full(self) -> bool:
         """True if `max_features` is reached."""
         return self.rules.max_features is not None and len(self.selected) >= self.rules.max_features
@@ -73,18 +79,24 @@ class Search:
     def additions(self) -> Scan:
         """Gains of the candidates, computed once per selection."""
         if self._scan is None or len(self._stale):
-            scan = self.model.additions(self.pool)
+            known = self._scan if isinstance(self.model, Resampled) else None
+            scan = self.model.additions(self.pool if known is None else self._stale)
             self.n_evaluations += scan.n_evaluations if self._scan is None else len(self._stale)
-            self.n_fits += scan.n_fits
+            self._n_fits += scan.n_fits
+            self.n_spared += len(self.dropped) if self._scan is None else 0
             if not self._cheap:
                 self._last_gains[scan.units] = np.where(scan.feasible, scan.gains, -np.inf)
-            self._scan, self._stale = scan, np.empty(0, dtype=np.intp)
+            self._scan = scan if known is None else known.joined(scan)
+            self._stale = np.empty(0, dtype=np.intp)
         return self._scan
+
+    @property
+    def _removable(self) -> Indices:
+        return np.array(sorted(u for u in self.selected if u not in self.include), dtype=np.intp)
 
     def removals(self) -> Scan:
         """Losses of the selected units that may be removed."""
-        units = np.array(sorted(u for u in self.selected if u not in self.include), dtype=np.intp)
-        scan = self.model.removals(units)
+        scan = self.model.removals(self._removable)
         self._count(scan)
         return scan
 
@@ -129,7 +141,7 @@ class Search:
         tests = scan.tests
         if isinstance(self.rules.enter, Significance) and tests is not None and not tests.ordered_by_gain:
             return first_best(-tests.log_p_values, scan.feasible)
-        return first_best(scan.gains, scan.feasible)
+        return first_best(scan.gains, scan.eligible)
 
     def is_cycle(self) -> bool:
         """True if this selection was already visited; continuing would cycle.
@@ -168,20 +180,22 @@ class Search:
     def cheapest_removal(self) -> Move | None:
         """The selected unit whose removal worsens the score least, whatever the rules say."""
         scan = self._exact_removals()
-        at = first_best(-scan.gains, scan.feasible)
+        at = first_best(-scan.gains, scan.eligible)
         return None if at is None else Move(int(scan.units[at]), -float(scan.gains[at]))
 
     def best_removal(self) -> Move | None:
         """The least useful selected unit, if it may leave; otherwise None."""
+        too_many = self.rules.max_features is not None and len(self.selected) > self.rules.max_features
+        if not too_many and not self._cheap and self.rules.leave == Threshold(-math.inf):
+            return None  # no loss is so small: not one fit is needed to know that
         scan = self._exact_removals()
         tests = scan.tests
         if isinstance(self.rules.leave, Significance) and tests is not None and not tests.ordered_by_gain:
             at = first_best(tests.log_p_values, scan.feasible)
         else:
-            at = first_best(-scan.gains, scan.feasible)
+            at = first_best(-scan.gains, scan.eligible)
         if at is None:
             return None
-        too_many = self.rules.max_features is not None and len(self.selected) > self.rules.max_features
         if not too_many and self.rules.leave.justifies_one(scan, at):
             return None
         return Move(int(scan.units[at]), -float(scan.gains[at]))
@@ -201,6 +215,8 @@ class Search:
     def best_exchange(self, pool: Indices | None = None) -> tuple[Move, Move] | None:
         """The removal, and the addition (of the pool) in its place, that together gain most, if the score improves."""
         pool = self.pool if pool is None else pool
+        if isinstance(self.model, Resampled):
+            return self._best_pair(self.model, pool)
         removals = self._all_removals()
         self.n_evaluations -= removals.n_evaluations  # an exchange is evaluated as a pair
         if self.model.saturated() is StopReason.EXACT or not len(removals.units) or not len(pool):
@@ -211,6 +227,19 @@ class Search:
             return None
         out, into = divmod(best, len(pool))
         return Move(int(removals.units[out]), -float(removals.gains[out])), Move(int(pool[into]))
+
+    def _best_pair(self, model: Resampled, pool: Indices) -> tuple[Move, Move] | None:
+        """The best exchange, where each is evaluated as one move."""
+        removable = self._removable
+        if not len(removable) or not len(pool):
+            return None
+        scan = model.exchanges(removable, pool)
+        self._count(scan)
+        best = first_best(scan.gains, scan.eligible)
+        if best is None or not exceeds(self.value + float(scan.gains[best]), self.value):
+            return None
+        out, into = divmod(best, len(pool))
+        return Move(int(removable[out])), Move(int(pool[into]))
 
     def best_replacement(self) -> tuple[Move, Move] | None:
         """At `max_features`: the best candidate, in the place of the least useful unit, if the score improves."""
@@ -238,6 +267,21 @@ class Search:
         """Units of the pool, in order, without those that depend on others."""
         pool = self.pool
         return self.model.independent(pool) if isinstance(self.model, StartsFromAll) else pool.tolist()
+
+    def n_fits_remaining(self) -> int:
+        """An estimate of the fits to come: scans up to `max_features` (the present one if there is no limit) at the \
+average cost of a gain so far."""
+        size = len(self.selected)
+        n_scans = 1 if self.rules.max_features is None else max(self.rules.max_features - size, 1)
+        pool = int(self._in_pool.sum())
+        n_gains = sum(max(pool - i, 0) for i in range(n_scans))
+        return round(n_gains * self.n_fits / max(self.n_evaluations, self.units.n))
+
+    def fits_saved(self) -> dict[str, int]:
+        """Fits that were not necessary, by what saved them; nothing where gains cost no fits."""
+        if not isinstance(self.model, Resampled):
+            return {}
+        return {"dropping": self.n_spared * self.model.n_folds, **self.model.fits_saved}
 
     # --- after the search --------------------------------------------------------------------------------------------
 
@@ -269,7 +313,7 @@ class Search:
         An exchange costs the loss less what the candidate gains once the unit is removed; at most `near` are returned,
         cheapest first, whose exchange costs up to `share` of the loss. Units are named by their first feature.
         """
-        evaluations, fits = self.n_evaluations, self.n_fits
+        evaluations, fits = self.n_evaluations, self._n_fits
         pool, removals = np.sort(np.concatenate([self.pool, self.dropped])), self._all_removals()
         known = dict(zip(removals.units.tolist(), removals.gains.tolist(), strict=True))
         first = {u: self.units.features([u])[0] for u in [v for v in self.selected if v in known][:most]}
@@ -279,7 +323,7 @@ class Search:
             costs = loss - self._gains_without(unit, pool) if len(pool) and loss > 0 else np.empty(0)
             cheapest = [i for i in np.argsort(costs, kind="stable")[:near] if costs[i] <= share * loss]
             found[feature] = tuple((self.units.features([int(pool[i])])[0], float(costs[i])) for i in cheapest)
-        self.n_evaluations, self.n_fits = evaluations, fits
+        self.n_evaluations, self._n_fits = evaluations, fits
         return {feature: known[unit] for unit, feature in first.items()}, found
 
     # --- steps -------------------------------------------------------------------------------------------------------
@@ -312,8 +356,11 @@ class Search:
         return self._pool_step(phase, "recall", units)
 
     def _pool_step(self, phase: Phase, action: Action, units: Indices) -> Step:
-        features = tuple(sorted(self.units.features(units)))
-        return Step(phase, action, features, 0.0, self.score, int(self._in_pool.sum()))
+        return self._step(phase, action, tuple(sorted(self.units.features(units))), 0.0)
+
+    def _step(self, phase: Phase, action: Action, features: tuple[int, ...], gain: float) -> Step:
+        std_error = self.model.score_std_error if isinstance(self.model, Resampled) else None
+        return Step(phase, action, features, gain, self.score, int(self._in_pool.sum()), score_std_error=std_error)
 
     def _moved(self, phase: Phase, action: Action, units: Sequence[int], gain: float = math.nan) -> Step:
         """Make a move.
@@ -333,14 +380,14 @@ class Search:
         difference = 0.0 if self.value == before else self.value - before
         if not abs(gain - difference) <= TIE * max(abs(before), abs(self.value)):
             gain = difference
-        return Step(phase, action, self.units.features(units), gain, self.score, int(self._in_pool.sum()))
+        return self._step(phase, action, self.units.features(units), gain)
 
     def _signed(self, score: float) -> float:
         return score if self.model.greater_is_better else -score
 
     def _count(self, scan: Scan) -> None:
         self.n_evaluations += scan.n_evaluations
-        self.n_fits += scan.n_fits
+        self._n_fits += scan.n_fits
 
 
 def exceeds(a: float, b: float) -> bool:
