@@ -22,7 +22,7 @@ from dropstep.search.search import Search
 from dropstep.search.strategies import Steps, Strategy, as_strategy
 
 Callback = Callable[[Step], bool | None]
-Progress = Callable[[int, int], object]
+Progress = Callable[[int, int], bool | None]
 
 SOLVERS = ("auto", "gram", "columns")
 
@@ -67,7 +67,8 @@ random_state, max_time, checkpoint
     callback : callable, default=None
         Called with every step of the path; the search stops when it returns True.
     progress : callable, default=None
-        Called after each fit with the number of fits done and an estimate of those remaining.
+        Called after each fit with the number of fits done and an estimate of those remaining; the search stops when it
+        returns True.
     equivalents : bool, default=False
         Also find candidates that could replace each selected feature (`SelectionPath.equivalents`); not for
         estimators, where that would take many fits.
@@ -93,8 +94,10 @@ random_state, max_time, checkpoint
     rows = Rows(sample_weight, offset, strata, sample_groups, {} if metadata is None else metadata)
     family = as_family(given.model)
     with Limits(given.max_time, interruptible=isinstance(family, Resamples)) as limits:
-        report = _FitReport(progress)
-        problem = _evaluated(family, given, rows, limits, report).problem(X, y, rows, given.solver, _column_limit(given))
+        report = _FitReport(progress, limits)
+        problem = _evaluated(family, given, rows, report).problem(
+            X, y, rows, given.solver, given.max_features if given.groups is None else None
+        )
         choice = as_choice(problem.n_features, problem.names, given.include, given.exclude, given.groups)
         name, strategy = as_strategy(given.strategy)
         model, search, cautions = _search(problem, choice, given, name)
@@ -102,7 +105,7 @@ random_state, max_time, checkpoint
         try:
             for caution in cautions:
                 warnings.warn(caution, UserWarning, stacklevel=2)
-            run = _run(search, strategy, limits, callback)
+            run = _run(search, strategy, report, callback)
             near = search.equivalents() if equivalents and not isinstance(model, Resampled) else (None, None)
         finally:
             if isinstance(model, Resampled):
@@ -127,18 +130,14 @@ class _Given(NamedTuple):
     from_moments: bool
 
 
-def _column_limit(given: Parameters) -> int | None:
-    return given.max_features if given.groups is None else None
-
-
-def _evaluated(family: Family, given: Parameters, rows: Rows, limits: Limits, on_fit: Callable[[], None]) -> Family:
+def _evaluated(family: Family, given: Parameters, rows: Rows, report: _FitReport) -> Family:
     """The family with its evaluation, if it has one."""
     if isinstance(family, Resamples):
         identity = {name: value for name, value in non_default(given).items() if name not in (*RESOURCES, "model")}
         return family.evaluated(
-            Evaluation(given.cv, given.n_jobs, given.random_state, given.checkpoint, identity, limits.reason, on_fit)
+            Evaluation(given.cv, given.n_jobs, given.random_state, given.checkpoint, identity, report.reason, report)
         )
-    for name, value in (("cv", given.cv), ("checkpoint", given.checkpoint), ("sample_groups", rows.groups)):
+    for name, value in (("checkpoint", given.checkpoint), ("sample_groups", rows.groups)):
         if value is not None:
             raise ValueError(f"{name} applies to a scikit-learn estimator; pass model=..., or omit {name}")
     if rows.metadata:
@@ -149,18 +148,23 @@ def _evaluated(family: Family, given: Parameters, rows: Rows, limits: Limits, on
 class _FitReport:
     """Reports the number of fits done and an estimate of those remaining, after each fit."""
 
-    def __init__(self, progress: Progress | None) -> None:
-        self._progress = progress
+    def __init__(self, progress: Progress | None, limits: Limits) -> None:
+        self._progress, self._limits, self.ended = progress, limits, False
         self.search: Search | None = None
 
     def __call__(self) -> None:
+        """Report a fit; the search ends if the callback returns True."""
         if self._progress is not None and self.search is not None:
-            self._progress(self.search.n_fits, self.search.n_fits_remaining())
+            self.ended |= bool(self._progress(self.search.n_fits, self.search.n_fits_remaining()))
+
+    def reason(self) -> StopReason | None:
+        """Why the search is to end now; None if it is to continue."""
+        return StopReason.CALLBACK if self.ended else self._limits.reason()
 
 
-def _run(search: Search, strategy: Strategy, limits: Limits, callback: Callback | None) -> _Run:
+def _run(search: Search, strategy: Strategy, report: _FitReport, callback: Callback | None) -> _Run:
     start, n_candidates = search.score, len(search.pool)
-    return _Run(start, n_candidates, tuple(_until(_steps(search, strategy), search, limits, callback)))
+    return _Run(start, n_candidates, tuple(_until(_steps(search, strategy), search, report, callback)))
 
 
 def _path(
@@ -266,12 +270,12 @@ def _steps(search: Search, strategy: Strategy) -> Steps:
     yield from strategy(search)
 
 
-def _until(steps: Steps, search: Search, limits: Limits, callback: Callback | None) -> Iterator[Step]:
+def _until(steps: Steps, search: Search, report: _FitReport, callback: Callback | None) -> Iterator[Step]:
     """Steps up to the one at which the callback or a limit requests to stop."""
     try:
         for step in steps:
             yield step
-            reason = StopReason.CALLBACK if callback is not None and callback(step) else limits.reason()
+            reason = StopReason.CALLBACK if callback is not None and callback(step) else report.reason()
             if reason is not None:
                 search.stop = reason
                 return

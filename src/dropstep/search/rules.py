@@ -136,9 +136,9 @@ def as_rules(
 ) -> Rules:
     """Rules from parameters.
 
-    "auto" is 0 for penalised criteria, one standard error for means over folds, and a test for the others. An explicit `enter` holds for `leave` too, unless that
-    is given; `drop=None` follows `leave` where that is a number or a number of standard errors, and is the test at 0.05
-    otherwise.
+    "auto" is 0 for penalised criteria, one standard error for means over folds, and a test for the others. An explicit
+    `enter` holds for `leave` too, unless that is given; `drop=None` follows `leave`, unless that is a test: then it is
+    the test at 0.05.
     """
     for name, value in (("enter", enter), ("leave", leave), ("drop", "auto" if drop is None else drop)):
         _check(name, value, criterion)

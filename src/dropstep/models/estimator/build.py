@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.model_selection import GroupKFold
 
 from dropstep.models.base import CriterionInfo, Units
 from dropstep.models.estimator.checkpoint import Checkpoint
@@ -24,7 +23,7 @@ def build_model(problem: EstimatorProblem, criterion: Any, units: Units) -> Cros
     rng = _generator(evaluation.random_state)
     estimator = _seeded(family.estimator, rng)
     name, scorer = as_scorer(criterion, estimator)
-    fit_params, score_params, split_params = passed(estimator, scorer, evaluation.cv, problem.rows)
+    fit_params, score_params, split_params = passed(estimator, criterion, scorer, evaluation.cv, problem.rows)
     folds = folds_of(evaluation.cv, problem.X, problem.y, problem.rows, estimator, split_params)
     data = Rowwise(problem.X, problem.y, folds, fit_params, score_params)
     recipe = Recipe(estimator, scorer, family.error_score == "raise")

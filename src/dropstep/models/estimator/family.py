@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from dropstep.data.moments import Moments
 from dropstep.data.table import Table, frame_names, listed
-from dropstep.models.base import Bools, CriterionInfo, Rows, Units
+from dropstep.models.base import Bools, Rows, Units
 from dropstep.models.resampling import Evaluation
 
 
@@ -46,7 +45,7 @@ class Estimator:
 
     def __post_init__(self) -> None:
         if not is_estimator(self.estimator):
-            raise ValueError(f"estimator must be a scikit-learn estimator with fit and get_params; got {self.estimator!r}")
+            raise ValueError(f"estimator must have fit and get_params, as scikit-learn's do; got {self.estimator!r}")
         if self.error_score not in ("drop", "raise"):
             raise ValueError(f"error_score must be 'drop' or 'raise'; got {self.error_score!r}")
 
@@ -68,11 +67,12 @@ class Estimator:
         names = X.names if isinstance(X, Table) else frame_names(X)
         values = X.values if isinstance(X, Table) else X if hasattr(X, "shape") else np.asarray(X)
         if len(values.shape) != 2 or 0 in values.shape:
-            raise ValueError(f"X must be a table of shape (n_samples, n_features) with rows and features; got {values.shape}")
+            raise ValueError(f"X must have rows and features, one column per feature; its shape is {values.shape}")
         if y is None:
             raise ValueError("y is None, but an estimator requires a target; pass target values or class labels")
-        if np.shape(y)[0] != values.shape[0]:
-            raise ValueError(f"X and y must have the same number of rows; X has {values.shape[0]}, y has {np.shape(y)[0]}")
+        n_rows, n_targets = values.shape[0], np.shape(y)[0]
+        if n_targets != n_rows:
+            raise ValueError(f"X and y must have the same number of rows; X has {n_rows}, y has {n_targets}")
         return EstimatorProblem(self, values, y, rows, names)
 
 

@@ -99,7 +99,9 @@ def fit_and_score(recipe: Recipe, data: Rowwise, task: Task) -> Outcome:
                 failure.add_note(f"while columns {list(task.columns)} were evaluated on fold {task.fold}")
                 raise
             score, error = math.nan, f"{type(failure).__name__}: {_first_line(failure)}"
-    return Outcome(score, error, tuple(dict.fromkeys(f"{w.category.__name__}: {_first_line(w.message)}" for w in caught)))
+    return Outcome(
+        score, error, tuple(dict.fromkeys(f"{w.category.__name__}: {_first_line(w.message)}" for w in caught))
+    )
 
 
 def _rows(tables: Sequence[Any], rows: NDArray[np.intp]) -> list[Any]:
@@ -108,9 +110,8 @@ def _rows(tables: Sequence[Any], rows: NDArray[np.intp]) -> list[Any]:
 
 def _at(params: Mapping[str, Any], rows: NDArray[np.intp], X: Any) -> dict[str, Any]:
     """Parameters at some rows; what has no entry per row is passed as it is."""
-    n = X.shape[0]
-    per_row = {name: hasattr(value, "__len__") and not isinstance(value, str) and len(value) == n for name, value in params.items()}
-    return {name: _safe_indexing(value, rows) if per_row[name] else value for name, value in params.items()}
+    per_row = {name for name, value in params.items() if np.ndim(value) and np.shape(value)[0] == X.shape[0]}
+    return {name: _safe_indexing(value, rows) if name in per_row else value for name, value in params.items()}
 
 
 def _first_line(message: object) -> str:
@@ -159,9 +160,7 @@ class Runner:
             return
         file, fit = str(self._file()), joblib.delayed(_fit_shared)
         jobs = (fit(i, self.recipe, file, task) for i, task in enumerate(tasks) if ended() is None)
-        parallel = joblib.Parallel(
-            self._n_jobs, return_as="generator_unordered", pre_dispatch=PENDING, batch_size=1
-        )
+        parallel = joblib.Parallel(self._n_jobs, return_as="generator_unordered", pre_dispatch=PENDING, batch_size=1)
         yield from parallel(jobs)
 
     def _file(self) -> Path:

@@ -29,7 +29,7 @@ class LinearOrdering:
         X, Y = self._X - Q @ (Q.T @ self._X), self._Y - Q @ (Q.T @ self._Y)
         own = np.einsum("ij,ij->j", X, X)
         power = ((X.T @ Y) ** 2).sum(axis=1)
-        return np.divide(power, own, out=np.zeros_like(own), where=own > 1e-9)
+        return np.asarray(np.divide(power, own, out=np.zeros_like(own), where=own > 1e-9))
 
 
 def ordering_of(X: Any, y: Any, *, classes: bool) -> LinearOrdering | None:
@@ -54,4 +54,6 @@ def _standardised(values: Floats) -> Floats:
     """Columns with mean 0 and sum of squares 1; constant ones are 0."""
     centred = values - values.mean(axis=0)
     size = np.sqrt(np.einsum("ij,ij->j", centred, centred))
-    return np.asarray(np.divide(centred, size, out=np.zeros_like(centred), where=size > 1e-12 * np.abs(values).max(axis=0)))
+    return np.asarray(
+        np.divide(centred, size, out=np.zeros_like(centred), where=size > 1e-12 * np.abs(values).max(axis=0))
+    )

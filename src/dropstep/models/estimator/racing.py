@@ -18,6 +18,7 @@ Indices = NDArray[np.intp]
 
 LEVEL = 0.05  # of the paired test that stops a candidate
 MIN_FINALISTS = 2  # so many go on after the first fold, whatever their scores
+FRACTION = 2
 
 Run = Callable[[Sequence[int], int], Floats]
 
@@ -88,7 +89,7 @@ def survivors(scores: Floats, champion: Floats | None = None) -> Indices:
     """
     n, n_folds = scores.shape
     if n_folds == 1:
-        n_kept = max(math.ceil(n / 2), min(n, MIN_FINALISTS))
+        n_kept = max((math.ceil(n / FRACTION) if FRACTION else math.ceil(math.sqrt(n))), min(n, MIN_FINALISTS))
         return np.sort(np.argsort(-scores[:, 0], kind="stable")[:n_kept])
     rows = scores if champion is None else np.vstack([scores, champion])
     means = rows.mean(axis=1)
@@ -101,7 +102,7 @@ def survivors(scores: Floats, champion: Floats | None = None) -> Indices:
     variance = ((differences - deficits[:, None]) ** 2).sum() / degrees
     critical = float(stdtrit(degrees, 1 - LEVEL)) * math.sqrt(variance / n_folds)
     kept = np.flatnonzero(deficits <= critical)
-    return kept[kept < n]
+    return np.asarray(kept[kept < n])
 
 
 def mean_differences(differences: Floats) -> tuple[Floats, Floats]:

@@ -67,7 +67,9 @@ def folds_of(cv: Any, X: Any, y: Any, rows: Rows, estimator: Any, split_params: 
     return found
 
 
-def passed(estimator: Any, scorer: Scorer, cv: Any, rows: Rows) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+def passed(
+    estimator: Any, criterion: Any, scorer: Scorer, cv: Any, rows: Rows
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """What is passed to `fit`, to the scorer and to the splitter.
 
     With metadata routing, what each of them requests. Otherwise weights go to the estimator (the last step of a
@@ -76,7 +78,7 @@ def passed(estimator: Any, scorer: Scorer, cv: Any, rows: Rows) -> tuple[dict[st
     groups = {} if rows.groups is None else {"groups": rows.groups}
     weights = {} if rows.weights is None else {"sample_weight": rows.weights}
     if get_config().get("enable_metadata_routing"):
-        return _routed(estimator, scorer, cv, {**weights, **groups, **rows.metadata})
+        return _routed(estimator, criterion, cv, {**weights, **groups, **rows.metadata})
     fit: dict[str, Any] = dict(rows.metadata)
     if weights:
         last = estimator.steps[-1] if isinstance(estimator, Pipeline) else (None, estimator)
@@ -94,10 +96,10 @@ def _takes_weights(scorer: Any, estimator: Any) -> bool:
     return "sample_weight" in inspect.signature(own).parameters
 
 
-def _routed(
-    estimator: Any, scorer: Any, cv: Any, metadata: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    router = MetadataRouter(owner="select").add(
+def router_of(owner: Any, estimator: Any, criterion: Any, cv: Any) -> Any:
+    """Which metadata go where, with metadata routing: to the estimator, to the scorer and to the splitter."""
+    _, scorer = as_scorer(criterion, estimator)
+    router = MetadataRouter(owner=owner).add(
         estimator=estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit")
     )
     own = hasattr(scorer, "_estimator")  # the estimator's own score
@@ -106,11 +108,19 @@ def _routed(
         router.add(scorer=estimator if own else scorer, method_mapping=mapping)
     if hasattr(cv, "get_metadata_routing"):
         router.add(splitter=cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
-    explicit = {name for name in metadata if name != "groups" or hasattr(cv, "get_metadata_routing")}
-    params = {name: metadata[name] for name in explicit}
+    return router
+
+
+def _routed(
+    estimator: Any, criterion: Any, cv: Any, metadata: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """What each of estimator, scorer and splitter requests; an integer number of folds takes the groups."""
+    router = router_of("select", estimator, criterion, cv)
+    own_splitter = hasattr(cv, "get_metadata_routing")
+    params = {name: value for name, value in metadata.items() if name != "groups" or own_splitter}
     router.validate_metadata(method="fit", params=params)
     routed = router.route_params(caller="fit", params=params)
-    split = routed["splitter"].split if "splitter" in routed else {k: v for k, v in metadata.items() if k == "groups"}
+    split = routed["splitter"].split if own_splitter else {k: v for k, v in metadata.items() if k == "groups"}
     return dict(routed["estimator"].fit), dict(routed["scorer"].score) if "scorer" in routed else {}, dict(split)
 
 
@@ -129,7 +139,9 @@ def scores_without_features(recipe: Recipe, data: Rowwise) -> tuple[list[float],
     empty = Rowwise(np.zeros((data.X.shape[0], 1)), data.y, data.folds, weights, data.score_params)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        outcomes = [fit_and_score(Recipe(dummy, recipe.scorer), empty, Task((), fold)) for fold in range(len(data.folds))]
+        outcomes = [
+            fit_and_score(Recipe(dummy, recipe.scorer), empty, Task((), fold)) for fold in range(len(data.folds))
+        ]
     own = hasattr(recipe.scorer, "_estimator") and _own_score(estimator) is None
     if known and not own and all(np.isfinite(outcome.score) for outcome in outcomes):
         return [outcome.score for outcome in outcomes], None
