@@ -94,8 +94,8 @@ class SelectionPath:
         Names of the features, or None if the table has none.
     strategy, model, criterion : str
         Names of the strategy, the model and the criterion, with "auto" resolved.
-    solver : {"gram", "columns"}
-        Whether the Gram matrix was precomputed or its rows were computed on demand.
+    solver : {"gram", "columns", "fits"}
+        Whether the Gram matrix was precomputed or its rows were computed on demand; "fits" for an estimator.
     greater_is_better : bool
         Whether larger values of the criterion are better.
     n_candidates : int
@@ -151,7 +151,7 @@ class SelectionPath:
     losses: Mapping[int, float] | None = field(default=None, repr=False, compare=False)
     equivalents: Mapping[int, tuple[tuple[int, float], ...]] | None = field(default=None, repr=False, compare=False)
     n_fits: int = 0
-    fits_saved: Mapping[str, int] = field(default_factory=dict, repr=False)
+    fits_saved: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)
     params: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     weighted: bool = field(default=False, repr=False, compare=False)
     from_moments: bool = field(default=False, repr=False, compare=False)

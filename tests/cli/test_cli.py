@@ -171,7 +171,7 @@ def test_help_has_examples_that_work_as_they_stand(folder, capsys, monkeypatch):
     make = re.search(r"^  (python -c .*?\"$)", helps[0], re.MULTILINE | re.DOTALL)[1]
     subprocess.run(make.replace("python", shlex.quote(sys.executable), 1), shell=True, check=True)
     examples = re.findall(r"^  ((?:gzip .*)?dropstep (?:select|compare) .*)$", "\n".join(helps), re.MULTILINE)
-    assert len(examples) == 12
+    assert len(examples) == 13
     for line in examples:
         _, piped, last = line.rpartition("| dropstep ")
         if piped:
@@ -252,6 +252,8 @@ SEARCH = [
     "start",
     "stop",
     "n_evaluations",
+    "n_fits",
+    "fits_saved",
     "steps",
     "ranking",
 ]

@@ -32,7 +32,7 @@ def completed(script: str, *words: str) -> list[str]:
 def test_bash(script):
     text = script("bash")
     assert completed(text, "dropstep", "s") == ["select"]
-    assert completed(text, "dropstep", "select", "x.csv", "--max") == ["--max-features"]
+    assert completed(text, "dropstep", "select", "x.csv", "--max-f") == ["--max-features"]
     assert completed(text, "dropstep", "select", "--strategy", "fo") == ["forward", "forward_backward"]
     assert completed(text, "dropstep", "compare", "--criterion", "eb") == ["ebic"]
     assert completed(text, "dropstep", "compare", "--strategy", "f") == []

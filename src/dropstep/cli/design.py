@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dropstep.cli.advice import with_advice
 from dropstep.cli.complete import complete
+from dropstep.cli.estimators import kind_of
 from dropstep.cli.leakage import check_leakage
 from dropstep.cli.naming import in_options
 from dropstep.cli.progress import Progress
@@ -30,7 +31,8 @@ Floats = NDArray[np.float64]
 
 # Parameters of select that every command passes unchanged; those that name columns are in Design.parameters.
 COLUMNS = ("include", "exclude", "groups")  # parameters that name columns of the file
-PARAMETERS = tuple(name for name in NAMES if name not in ("strategy", *COLUMNS))
+FITS = ("cv", "n_jobs", "random_state", "max_time", "checkpoint")  # parameters of select alone
+PARAMETERS = tuple(name for name in NAMES if name not in ("strategy", *COLUMNS, *FITS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +200,7 @@ def design_of(source: Source, args: argparse.Namespace) -> Design:
     targets = tuple(taken[j] for j in roles.targets)
     y = _target_values(targets)
     weights = None if roles.weights is None else _weights(taken[roles.weights])
-    target = as_target(y, len(y), args.model, weights)
+    target = as_target(y, len(y), kind_of(args.model), weights)
     chosen = tuple(taken[j] for j in features)
     X, owner = _matrix(chosen)
     check_leakage(chosen, X, owner, target, notes)

@@ -7,14 +7,14 @@ import warnings
 from typing import Any
 
 from dropstep import __version__
-from dropstep.cli import facts, output
-from dropstep.cli.design import PARAMETERS, Design, read_design
+from dropstep.cli import INTERRUPTED, facts, output
+from dropstep.cli.design import FITS, PARAMETERS, Design, read_design
 from dropstep.cli.plan import planned
 from dropstep.cli.progress import Progress
 from dropstep.presentation.summary import Entry, entries, moves, reversals
 from dropstep.presentation.text import MAX_TEXT_WIDTH, printable
 from dropstep.readers.wording import counted
-from dropstep.result import SelectionPath, Step
+from dropstep.result import SelectionPath, Step, StopReason
 from dropstep.search.strategies import as_strategy
 from dropstep.select import select
 
@@ -22,8 +22,9 @@ SCHEMA = "dropstep.select/2"
 
 
 def run(args: argparse.Namespace, command: str) -> int:
-    """Run the command and return the exit code."""
+    """Run the command and return the exit code; a search that was interrupted has a result, too."""
     _check_files(args)
+    interrupted = False
     with Progress(quiet=args.quiet) as progress:
         design = read_design(args, progress)
         if args.dry_run:
@@ -32,9 +33,10 @@ def run(args: argparse.Namespace, command: str) -> int:
             path = design.by_feature(_search(design, args, progress))
             _write(design, path, args, command)
             notes, result = path.notes, _formatted(design, path, args.format, command)
+            interrupted = path.stop is StopReason.INTERRUPTED
     facts.print_notes(notes, quiet=args.quiet)
     output.show(result)
-    return 0
+    return INTERRUPTED if interrupted else 0
 
 
 def _check_files(args: argparse.Namespace) -> None:
@@ -55,13 +57,25 @@ def _search(design: Design, args: argparse.Namespace, progress: Progress) -> Sel
         text = f"{step.phase}: {selected} selected, {counted(step.pool, 'candidate')}"
         progress.update(text, done, bound, bound=True)
 
+    def report_fit(done: int, remaining: int) -> None:
+        text = f"{selected} selected, {counted(done, 'fit')} done, about {remaining:,} remaining"
+        progress.update(text, done, done + remaining)
+
     progress.restart()
     progress.update(f"{as_strategy(args.strategy)[0]} over {counted(len(design.features), 'feature')}")
-    parameters = {name: getattr(args, name) for name in ("strategy", *PARAMETERS)} | design.parameters
+    parameters = {name: getattr(args, name) for name in ("strategy", *PARAMETERS, *FITS)} | design.parameters
     parameters |= {"equivalents": bool(args.report) or args.format == "json"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # they are among the notes of the path
-        return select(design.table, design.y, **parameters, sample_weight=design.weights, callback=report)
+        return select(
+            design.table,
+            design.y,
+            **parameters,
+            sample_weight=design.weights,
+            sample_groups=design.row_groups,
+            callback=report,
+            progress=report_fit,
+        )
 
 
 def _write(design: Design, path: SelectionPath, args: argparse.Namespace, command: str) -> None:
@@ -149,6 +163,8 @@ def _as_data(design: Design, path: SelectionPath, command: str) -> dict[str, Any
         "start": path.start,
         "stop": {"reason": path.stop.name.lower(), "text": str(path.stop)},
         "n_evaluations": path.n_evaluations,
+        "n_fits": path.n_fits,
+        "fits_saved": path.fits_saved,
         "steps": [
             {
                 "phase": step.phase,
@@ -156,6 +172,7 @@ def _as_data(design: Design, path: SelectionPath, command: str) -> dict[str, Any
                 "features": path.names(step.features),
                 "gain": step.gain,
                 "score": step.score,
+                "score_std_error": step.score_std_error,
                 "pool": step.pool,
             }
             for step in path.steps

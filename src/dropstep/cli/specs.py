@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from dropstep.cli.estimators import is_scorer
 from dropstep.models.least_squares.criteria import CRITERIA, Criterion
 from dropstep.search.strategies import FBED, STRATEGIES
 
@@ -16,7 +17,9 @@ PARAMETRIC_STRATEGIES: Mapping[str, type[FBED]] = {"fbed": FBED}
 
 
 def criterion_of(text: str) -> str | Criterion:
-    """A criterion by name, or with parameters: cp:sigma2=2,per_sample."""
+    """A criterion by name, with parameters (cp:sigma2=2,per_sample), or a scorer of scikit-learn."""
+    if text not in CRITERIA and is_scorer(text):
+        return text
     return _named("criterion", text, ["auto", *CRITERIA], CRITERIA)
 
 

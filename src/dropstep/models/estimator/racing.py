@@ -16,9 +16,9 @@ from scipy.special import stdtrit
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-LEVEL = 0.05  # of the paired test that stops a candidate
-MIN_FINALISTS = 2  # so many go on after the first fold, whatever their scores
-FRACTION = 2
+LEVEL = 0.1  # of the paired test that stops a candidate
+KEPT = 0.25  # share of the candidates that runs a second fold
+MIN_KEPT = 2
 
 Run = Callable[[Sequence[int], int], Floats]
 
@@ -77,7 +77,7 @@ def race(
 def survivors(scores: Floats, champion: Floats | None = None) -> Indices:
     """Which candidates run the next fold, in their order.
 
-    After the first fold, the better half. After that, all but those whose mean is significantly below that of the
+    After the first fold, the best quarter. After that, all but those whose mean is significantly below that of the
     leader, by a paired t test whose variance is pooled over the candidates: two folds then suffice for a test.
 
     Parameters
@@ -89,7 +89,7 @@ def survivors(scores: Floats, champion: Floats | None = None) -> Indices:
     """
     n, n_folds = scores.shape
     if n_folds == 1:
-        n_kept = max((math.ceil(n / FRACTION) if FRACTION else math.ceil(math.sqrt(n))), min(n, MIN_FINALISTS))
+        n_kept = max(math.ceil(KEPT * n), min(n, MIN_KEPT))
         return np.sort(np.argsort(-scores[:, 0], kind="stable")[:n_kept])
     rows = scores if champion is None else np.vstack([scores, champion])
     means = rows.mean(axis=1)

@@ -42,6 +42,16 @@ def as_scorer(criterion: Any, estimator: Any) -> tuple[str, Scorer]:
     return (_own_score(estimator) or "score" if criterion == "auto" else criterion), scorer
 
 
+def scorer_names() -> list[str]:
+    """Names of the scorers of scikit-learn."""
+    return list(get_scorer_names())
+
+
+def predicts_classes(estimator: Any) -> bool:
+    """Whether an estimator is a classifier."""
+    return bool(is_classifier(estimator))
+
+
 def _name(scorer: Any) -> str:
     return str(getattr(scorer, "__name__", None) or getattr(getattr(scorer, "_score_func", None), "__name__", "scorer"))
 
