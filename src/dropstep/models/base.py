@@ -15,6 +15,8 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Bools = NDArray[np.bool_]
 
+TIE = 1e-9  # relative difference of gains that is rounding error
+
 
 class Units:
     """What a search adds, removes and drops as a whole: every feature, or groups of features.
@@ -109,6 +111,8 @@ class Scan:
         Standard errors of the gains, where they are means over folds.
     finalists : ndarray of bool or None
         Units among which the best is chosen, where gains of the others were estimated from fewer folds; None if all.
+    tie : float
+        Gains closer than this share of the largest are equal, and the lowest unit is chosen.
     """
 
     units: Indices
@@ -121,6 +125,7 @@ class Scan:
     reason: StopReason | None = None
     std_errors: Floats | None = None
     finalists: Bools | None = None
+    tie: float = TIE
 
     @property
     def eligible(self) -> Bools:

@@ -12,12 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dropstep.models.base import Bools, CheapScans, Floats, Indices, Model, Scan, StartsFromAll, Units
+from dropstep.models.base import TIE, Bools, CheapScans, Floats, Indices, Model, Scan, StartsFromAll, Units
 from dropstep.models.resampling import Resampled
 from dropstep.result import Action, Phase, Step, StopReason
 from dropstep.search.rules import Rules, Significance, Threshold
-
-TIE = 1e-9  # gains closer than this share of the largest are equal, and the lowest index wins
 
 
 class Move(NamedTuple):
@@ -141,7 +139,7 @@ class Search:
         tests = scan.tests
         if isinstance(self.rules.enter, Significance) and tests is not None and not tests.ordered_by_gain:
             return first_best(-tests.log_p_values, scan.feasible)
-        return first_best(scan.gains, scan.eligible)
+        return first_best(scan.gains, scan.eligible, scan.tie)
 
     def is_cycle(self) -> bool:
         """True if this selection was already visited; continuing would cycle.
@@ -180,7 +178,7 @@ class Search:
     def cheapest_removal(self) -> Move | None:
         """The selected unit whose removal worsens the score least, whatever the rules say."""
         scan = self._exact_removals()
-        at = first_best(-scan.gains, scan.eligible)
+        at = first_best(-scan.gains, scan.eligible, scan.tie)
         return None if at is None else Move(int(scan.units[at]), -float(scan.gains[at]))
 
     def best_removal(self) -> Move | None:
@@ -193,7 +191,7 @@ class Search:
         if isinstance(self.rules.leave, Significance) and tests is not None and not tests.ordered_by_gain:
             at = first_best(tests.log_p_values, scan.feasible)
         else:
-            at = first_best(-scan.gains, scan.eligible)
+            at = first_best(-scan.gains, scan.eligible, scan.tie)
         if at is None:
             return None
         if not too_many and self.rules.leave.justifies_one(scan, at):
@@ -235,7 +233,7 @@ class Search:
             return None
         scan = model.exchanges(removable, pool)
         self._count(scan)
-        best = first_best(scan.gains, scan.eligible)
+        best = first_best(scan.gains, scan.eligible, scan.tie)
         if best is None or not exceeds(self.value + float(scan.gains[best]), self.value):
             return None
         out, into = divmod(best, len(pool))
@@ -395,7 +393,7 @@ def exceeds(a: float, b: float) -> bool:
     return a - b > TIE * max(abs(a), abs(b)) if np.isfinite(b) else a > b
 
 
-def first_best(values: Floats, feasible: Bools) -> int | None:
+def first_best(values: Floats, feasible: Bools, tie: float = TIE) -> int | None:
     """The first of the largest feasible values; values that differ by rounding, relative to the largest, are equal."""
     if not len(values) or not feasible.any():
         return None
@@ -406,4 +404,4 @@ def first_best(values: Floats, feasible: Bools) -> int | None:
         return at if best > 0 else int(feasible.argmax())
     if not math.isfinite(least):
         least = float(values.min(initial=best, where=np.isfinite(values)))
-    return int((among[: at + 1] >= best - TIE * max(best, -least)).argmax())
+    return int((among[: at + 1] >= best - tie * max(best, -least)).argmax())

@@ -148,7 +148,7 @@ class CrossValidated:
         champion: Floats | None = None,
     ) -> Scan:
         """Race sets of columns, and compare each with the base on the folds that it ran."""
-        before = self.n_fits
+        n_before = self.n_fits
         failed = np.isin(units, list(self.failures)) if culprits is not None else np.zeros(len(units), dtype=bool)
         entrants = np.flatnonzero(~failed)
 
@@ -165,16 +165,19 @@ class CrossValidated:
         self._n_raced += int(np.isnan(found.scores[run_any]).sum())
         scores, finalists = np.full((len(units), self.n_folds), np.nan), np.zeros(len(units), dtype=bool)
         scores[entrants], finalists[entrants] = found.scores, found.finalists
-        gains, std_errors = mean_differences(scores - self._fold_scores(base))
+        before = self._fold_scores(base)
+        gains, std_errors = mean_differences(scores - before)
+        gains[finalists] = [row.mean() - before.mean() for row in scores[finalists]]
         return Scan(
             units,
             gains,
             ~np.isnan(scores).all(axis=1),
             n_evaluations=len(units),
-            n_fits=self.n_fits - before,
+            n_fits=self.n_fits - n_before,
             std_errors=std_errors if self.n_folds > 1 else None,
             finalists=finalists,
             reason=None if run_any.any() else StopReason.FAILED,
+            tie=0.0,  # scores are compared as they are, as scikit-learn does
         )
 
     def _run(self, some: Sequence[int], sets: Sequence[Columns], fold: int, culprits: Indices | None) -> Floats:
