@@ -237,7 +237,7 @@ def test_metadata_are_routed_to_what_requests_them() -> None:
         routed = select(X, y, model=asking, sample_weight=weights, sample_groups=groups, cv=GroupKFold(4), **REACH)
         assert routed.steps == plain.steps
         declining = LinearRegression().set_fit_request(sample_weight=False).set_score_request(sample_weight=False)
-        with pytest.raises(TypeError, match="sample_weight.* not routed to any object"):
+        with pytest.raises(TypeError, match=r"sample_weight.* not routed to any object"):
             select(X, y, model=declining, sample_weight=weights, **REACH)
         selector = Selector(model=asking, cv=4, **REACH).fit(X, y, weights, sample_groups=groups)
         assert selector.path_.steps == plain.steps

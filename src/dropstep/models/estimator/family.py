@@ -110,7 +110,7 @@ class EstimatorProblem:
         """Notes on failed fits, warnings, and the score without features."""
         table = Table(np.empty((0, self.n_features)), self.names)
         if model.failures:
-            columns = [j for u in model.failures for j in model.units.columns([u])]
+            columns = sorted(model.units.columns(list(model.failures)))
             cause = next(iter(model.failures.values()))
             yield f"{listed(table, columns)}: set aside, because the estimator cannot be fitted with it ({cause})"
         for warning, count in model.fits.warnings.items():

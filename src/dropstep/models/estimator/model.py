@@ -60,7 +60,7 @@ class CrossValidated:
         self.note = note
         self._selected: list[int] = []
         self.failures: dict[int, str] = {}  # units that are set aside, and why
-        self._n_raced = 0
+        self._n_raced = self._n_scans = 0
 
     # --- queries -----------------------------------------------------------------------------------------------------
 
@@ -157,7 +157,7 @@ class CrossValidated:
 
         ranks = np.arange(len(units)) if ranks is None else ranks
         found = race(
-            len(entrants), self._fold_order, run, racing=self._racing, ranks=ranks[entrants], champion=champion
+            len(entrants), self._next_order(), run, racing=self._racing, ranks=ranks[entrants], champion=champion
         )
         run_any = ~np.isnan(found.scores).all(axis=1)
         if culprits is not None and len(entrants) and not run_any.any() and not self._selected:
@@ -179,6 +179,12 @@ class CrossValidated:
             reason=None if run_any.any() else StopReason.FAILED,
             tie=0.0,  # scores are compared as they are, as scikit-learn does
         )
+
+    def _next_order(self) -> list[int]:
+        """The folds in order, from another one in each scan: no fold is always the first to judge."""
+        at = self._n_scans % self.n_folds
+        self._n_scans += 1
+        return [*self._fold_order[at:], *self._fold_order[:at]]
 
     def _run(self, some: Sequence[int], sets: Sequence[Columns], fold: int, culprits: Indices | None) -> Floats:
         """Scores of some sets on a fold; NaN for those whose fit failed."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from dropstep.presentation import html, summary
 from dropstep.presentation.html import Html, feature_name, feature_names, join, tag
-from dropstep.presentation.report import descriptions
+from dropstep.presentation.report import descriptions, resampled
 from dropstep.presentation.report.snippet import code_of, snippet
 from dropstep.presentation.svg import legend, path_svg
 from dropstep.presentation.text import count, number
@@ -51,7 +51,8 @@ def all_sections(path: SelectionPath, command: str | None, data: Mapping[str, An
     """The sections in order; those about the data and about steps are omitted if there are none."""
     facts = [(name, _value(value)) for name, value in data.items() if name != "notes"]
     about_data = [_section("data", "Data", "Data", _facts(facts))] if facts else []
-    about_steps = [drawing(path), dropped(path), equivalents(path)] if path.steps else []
+    about_steps = [drawing(path), *scores_by_size(path), dropped(path)] if path.steps else []
+    about_steps += [equivalents(path)] if path.steps and not path.fits_saved else []
     last = [steps(path)] if path.steps else []
     return [
         *about_data,
@@ -209,6 +210,12 @@ def drawing(path: SelectionPath) -> Section:
     return _section("path", "Path", "Path", tag("figure", legend(path), *drawings, caption))
 
 
+def scores_by_size(path: SelectionPath) -> list[Section]:
+    """Score by number of features with its band, where scores are means over folds."""
+    found, heading = resampled.sizes(path), "Score by number of features"
+    return [_section("sizes", "Sizes", heading, *resampled.by_size(path, found))] if found else []
+
+
 def steps(path: SelectionPath) -> Section:
     """The table of all steps, folded."""
     head = [("Step", "num"), ("Action", None), ("Gain", "num"), (path.criterion, "num"), ("Pool", "num")]
@@ -332,6 +339,8 @@ def cost(path: SelectionPath) -> Section:
     """Number of evaluations, and how many dropping saved."""
     spent, heading = summary.cost(path), "Computational cost"
     sentence = f"The search computed {count(spent.computed, 'gain')}."
+    if path.fits_saved:
+        return _section("cost", "Cost", heading, tag("p", sentence), resampled.fits(path))
     if not spent.saved:
         return _section("cost", "Cost", heading, tag("p", f"{sentence} Dropping saved none."))
     total = f"Without dropping, the same additions would have required {spent.total:,}"
