@@ -1,9 +1,9 @@
 """Selecting 10 features for an estimator by cross-validation: fits, time and held-out score of three packages.
 
-    python -m benchmarks.estimators [--rows N] [--only NAME ...] [--tools NAME ...]
+    python -m benchmarks.estimators [--rows N] [--splits N] [--only NAME ...] [--tools NAME ...]
 
 Each search sees 70 % of the rows. The estimator is then fitted on them with the selected features, and scored on the
-other 30 %. A fit is a call of the estimator's `fit`, whoever makes it.
+other 30 %; numbers are means over several such splits. A fit is a call of the estimator's `fit`, whoever makes it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _file(name: str) -> Callable[[], tuple[Any, Any]]:
     def load() -> tuple[Any, Any]:
         table = np.loadtxt(DATA / name, delimiter=",")
         X, y = table[:, :-1], table[:, -1].astype(int)
-        return X[:, (X != np.median(X, axis=0)).mean(axis=0) > 0.02], y  # LDA cannot be fitted on a constant column
+        return X[:, (np.median(X, axis=0) != X).mean(axis=0) > 0.02], y  # LDA cannot be fitted on a constant column
 
     return load
 
@@ -73,7 +73,7 @@ WORKLOADS = [
     Workload(
         "spambase, random forest",
         _file("spambase.data"),
-        RandomForestClassifier(n_estimators=20, random_state=SEED),
+        RandomForestClassifier(n_estimators=10, random_state=SEED),
     ),
 ]
 
@@ -124,12 +124,23 @@ class Counter:
         return Counted(**clone(estimator).get_params(deep=False))
 
 
-def measured(workload: Workload, tool: str, n_rows: int | None) -> dict[str, Any]:
-    """Fits, seconds and held-out accuracy of one tool."""
+@dataclass(frozen=True)
+class Measurement:
+    """One search: its fits and seconds, and the accuracy on held-out rows with its variance."""
+
+    shape: str
+    fits: int
+    seconds: float
+    score: float
+    variance: float
+
+
+def measured(workload: Workload, tool: str, n_rows: int | None, seed: int) -> Measurement:
+    """Search on 70 % of the rows, and score on the others."""
     X, y = workload.load()
     if n_rows is not None and len(X) > n_rows:
-        X, _, y, _ = train_test_split(X, y, train_size=n_rows, random_state=SEED, stratify=y)
-    X, X_held_out, y, y_held_out = train_test_split(X, y, test_size=0.3, random_state=SEED, stratify=y)
+        X, _, y, _ = train_test_split(X, y, train_size=n_rows, random_state=seed, stratify=y)
+    X, X_held_out, y, y_held_out = train_test_split(X, y, test_size=0.3, random_state=seed, stratify=y)
     counter = Counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -138,35 +149,39 @@ def measured(workload: Workload, tool: str, n_rows: int | None) -> dict[str, Any
         seconds = time.perf_counter() - start
         fitted = clone(workload.estimator).fit(X[:, selected], y)
         score = float(fitted.score(X_held_out[:, selected], y_held_out))
-    std_error = math.sqrt(score * (1 - score) / len(y_held_out))
-    shape = f"{len(X)} x {X.shape[1]}"
-    return {"fits": counter.n_fits, "seconds": seconds, "score": score, "std_error": std_error, "shape": shape}
+    variance = score * (1 - score) / len(y_held_out)
+    return Measurement(f"{len(X)} x {X.shape[1]}", counter.n_fits, seconds, score, variance)
 
 
-def table(names: list[str], tools: list[str], n_rows: int | None) -> Iterator[str]:
+def table(names: list[str], tools: list[str], n_rows: int | None, n_splits: int) -> Iterator[str]:
     """The lines of a Markdown table, as they are measured."""
     yield "| | rows searched | tool | fits | share | seconds | held-out accuracy |"
     yield "|---|---|---|---|---|---|---|"
     for workload in WORKLOADS:
         if names and workload.name not in names:
             continue
-        full = 0
+        full = 0.0
         for tool in sorted(tools, key=lambda name: name == "dropstep"):
-            found = measured(workload, tool, n_rows)
-            full = max(full, found["fits"])
+            found = [measured(workload, tool, n_rows, seed) for seed in range(n_splits)]
+            fits, seconds, score = (
+                float(np.mean([getattr(m, x) for m in found])) for x in ("fits", "seconds", "score")
+            )
+            std_error = math.sqrt(sum(m.variance for m in found)) / n_splits
+            full = max(full, fits)
             yield (
-                f"| {workload.name} | {found['shape']} | {tool} | {found['fits']:,} | {found['fits'] / full:.0%} "
-                f"| {found['seconds']:.0f} | {found['score']:.3f} ± {found['std_error']:.3f} |"
+                f"| {workload.name} | {found[0].shape} | {tool} | {fits:,.0f} | {fits / full:.0%} "
+                f"| {seconds:.0f} | {score:.3f} ± {std_error:.3f} |"
             )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, help="use at most so many rows of each table, stratified")
+    parser.add_argument("--splits", type=int, default=1, help="number of splits into searched and held-out rows")
     parser.add_argument("--only", nargs="*", default=[], help="names of workloads")
     parser.add_argument("--tools", nargs="*", default=list(TOOLS), choices=list(TOOLS))
     args = parser.parse_args()
-    for line in table(args.only, args.tools, args.rows):
+    for line in table(args.only, args.tools, args.rows, args.splits):
         print(line)
         sys.stdout.flush()
 

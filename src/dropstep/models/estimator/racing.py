@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 LEVEL = 0.2  # of the paired test that stops a candidate
-KEPT = 0.25  # share of the candidates that runs a second fold
+KEPT = 0.2  # share of the candidates that runs a second fold
 MIN_KEPT = 2
 
 Run = Callable[[Sequence[int], int], Floats]
@@ -77,7 +77,7 @@ def race(
 def survivors(scores: Floats, champion: Floats | None = None) -> Indices:
     """Which candidates run the next fold, in their order.
 
-    After the first fold, the best quarter. After that, all but those whose mean is significantly below that of the
+    After the first fold, the best fifth. After that, all but those whose mean is significantly below that of the
     leader, by a paired t test whose variance is pooled over the candidates: two folds then suffice for a test.
 
     Parameters
