@@ -47,9 +47,8 @@ def selected(run):
 
 
 def test_an_estimator_is_searched_as_in_python(wine: str, selected) -> None:
-    found = selected(
-        "--model", NB, "--cv", "3", "--criterion", "f1_macro", "--max-features", "3", "--random-state", "7"
-    )
+    words = ("--model", NB, "--cv", "3", "--max-features", "3", "--random-state", "7")
+    found = selected(*words, "--criterion", "f1_macro")
     X, y = load_wine(return_X_y=True)
     path = select(X, y, model=GaussianNB(), cv=3, criterion="f1_macro", max_features=3, random_state=7)
     assert [entry["score"] for entry in found["selected"]] == pytest.approx([
@@ -58,8 +57,7 @@ def test_an_estimator_is_searched_as_in_python(wine: str, selected) -> None:
     assert found["fits_saved"] == path.fits_saved
     assert found["model"] == "GaussianNB"
     assert found["solver"] == "fits"
-    assert selected("--model", NB, "--cv", "3", "--scoring", "f1_macro", "--max-features", "3", "--random-state", "7",
-                    )["selected"] == found["selected"]  # fmt: skip
+    assert selected(*words, "--scoring", "f1_macro")["selected"] == found["selected"]
 
 
 def test_parameters_of_an_estimator(wine: str, selected) -> None:
@@ -90,6 +88,14 @@ def test_a_checkpoint_and_a_time_limit(wine: str, run, selected) -> None:
     code, _, err = run(*words, "--cv", "4")
     assert code == 2
     assert "belongs to other data or parameters" in err
+
+
+def test_a_dry_run_bounds_the_fits(wine: str, run, selected) -> None:
+    words = ("--model", NB, "--cv", "4", "--max-features", "2", "--dry-run")
+    assert selected(*words)["max_fits"] == 4 * (13 + 12 + 11)
+    _, out, _ = run(*words)
+    assert "fits: at most 144 for one forward pass" in out
+    assert "Gram" not in out
 
 
 def test_groups_of_rows(folder: Path, run, selected) -> None:
@@ -128,10 +134,11 @@ def test_bad_options_are_explained(wine: str, run, arguments: list[str], message
 
 @pytest.mark.skipif(os.name == "nt", reason="signals differ")
 def test_ctrl_c_prints_the_path_so_far(wine: str) -> None:
-    command = [sys.executable, "-m", "dropstep", "select", "wine.csv", "--target", "class", "--model",
-               "sklearn.ensemble:RandomForestClassifier:n_estimators=60", "--checkpoint", "fits", "--quiet"]  # fmt: skip
+    model = "sklearn.ensemble:RandomForestClassifier:n_estimators=60"
+    words = ["select", "wine.csv", "--target", "class", "--model", model, "--checkpoint", "fits", "--quiet"]
+    command, fits = [sys.executable, "-m", "dropstep", *words], Path("fits")
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while process.poll() is None and (not Path("fits").exists() or len(Path("fits").read_bytes().splitlines()) < 25):
+    while process.poll() is None and (not fits.exists() or len(fits.read_bytes().splitlines()) < 25):
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)

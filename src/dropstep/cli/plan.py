@@ -8,6 +8,7 @@ from typing import Any
 from dropstep import __version__
 from dropstep.cli import facts, output
 from dropstep.cli.design import Design
+from dropstep.models.estimator.family import N_FOLDS
 from dropstep.models.least_squares.problem import choose_solver
 from dropstep.readers import Column
 from dropstep.readers.wording import shortened
@@ -24,6 +25,8 @@ def planned(design: Design, args: argparse.Namespace, command: str) -> str:
     if args.format == "csv":
         return output.as_csv([head, *rows])
     cost = _cost(design, args.max_features)
+    if not isinstance(args.model, str):  # an estimator
+        cost |= {"solver": "fits", "max_fits": cost["max_evaluations"] * (args.cv or N_FOLDS), "gram_bytes": 0}
     if args.format == "json":
         document = {"schema": SCHEMA, "dropstep": __version__, "command": command, **facts.as_data(design)}
         return output.as_json(document | {"strategy": as_strategy(args.strategy)[0]} | cost | {"notes": design.notes})
@@ -34,11 +37,16 @@ def planned(design: Design, args: argparse.Namespace, command: str) -> str:
         f"strategy {as_strategy(args.strategy)[0]}, solver {cost['solver']}",
         f"evaluations: {cost['first_scan']:,} for the first feature, "
         f"at most {cost['max_evaluations']:,} for one forward pass",
-        f"memory: {_bytes(cost['table_bytes'])} for {len(design.X):,} x {design.X.shape[1]:,} numbers, and at most "
-        f"{_bytes(cost['gram_bytes'])} for the Gram matrix",
+        *([f"fits: at most {cost['max_fits']:,} for one forward pass"] if "max_fits" in cost else []),
+        _memory(design, cost),
         *(f"would write {file}" for file in (args.output, args.report) if file),
     ]
     return "\n\n".join([facts.heading(design), output.as_table(head, shown, "<<<<"), "\n".join(lines)])
+
+
+def _memory(design: Design, cost: dict[str, Any]) -> str:
+    table = f"memory: {_bytes(cost['table_bytes'])} for {len(design.X):,} x {design.X.shape[1]:,} numbers"
+    return table + (f", and at most {_bytes(cost['gram_bytes'])} for the Gram matrix" if cost["gram_bytes"] else "")
 
 
 def _cost(design: Design, max_features: int | None) -> dict[str, Any]:

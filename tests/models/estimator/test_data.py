@@ -204,6 +204,9 @@ def test_weights_repeat_rows() -> None:
     assert weighted.start == pytest.approx(plain.start)
     pipeline = make_pipeline(StandardScaler(), LinearRegression())
     assert select(X, y, model=pipeline, cv=folds, sample_weight=weights, **REACH).score == pytest.approx(plain.score)
+    unweighted = select(X, y, model=LinearRegression(), criterion=lambda e, X, y: e.score(X, y), sample_weight=weights)
+    assert "sample_weight is used in fits but not in scores" in unweighted.notes[-1]
+    assert not weighted.notes
     with pytest.raises(ValueError, match=r"KNeighborsRegressor.fit takes no sample_weight; omit sample_weight"):
         select(X, y, model=sklearn.neighbors.KNeighborsRegressor(), sample_weight=weights)
 

@@ -98,6 +98,7 @@ def test_a_record_that_fails_its_checksum_is_fitted_again(tmp_path: Path) -> Non
         {"X": 1},
         {"y": 1},
         {"model": LinearRegression(fit_intercept=False)},
+        {"model": Estimator(LinearRegression(), racing=False)},
         {"criterion": "neg_mean_squared_error"},
         {"cv": 4},
         {"max_features": 2},

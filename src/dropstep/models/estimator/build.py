@@ -29,11 +29,14 @@ def build_model(problem: EstimatorProblem, criterion: Any, units: Units) -> Cros
     recipe = Recipe(estimator, scorer, family.error_score == "raise")
     checkpoint = None
     if evaluation.checkpoint is not None:
-        parts = (problem.X, problem.y, folds, fit_params, score_params, estimator, scorer, evaluation.identity)
-        checkpoint = Checkpoint(evaluation.checkpoint, fingerprint(*parts))
+        data_parts = (problem.X, problem.y, folds, fit_params, score_params)
+        parameters = (estimator, scorer, family.racing, family.error_score, evaluation.identity)
+        checkpoint = Checkpoint(evaluation.checkpoint, fingerprint(*data_parts, *parameters))
     fits = Fits(Runner(recipe, data, evaluation.n_jobs), checkpoint, evaluation.ended, evaluation.on_fit)
-    empty, note = scores_without_features(recipe, data)
+    empty, notes = scores_without_features(recipe, data)
     fits.preset((), empty)
+    if problem.rows.weights is not None and "sample_weight" not in score_params:
+        notes.append("sample_weight is used in fits but not in scores, which the criterion computes without weights")
     return CrossValidated(
         fits,
         units,
@@ -43,7 +46,7 @@ def build_model(problem: EstimatorProblem, criterion: Any, units: Units) -> Cros
         rng.permutation(len(folds)).tolist(),
         family.racing,
         ordering_of(problem.X, problem.y, classes=is_classifier(estimator)) if family.racing else None,
-        note,
+        notes,
     )
 
 

@@ -14,6 +14,8 @@ from dropstep.data.table import Table, frame_names, listed
 from dropstep.models.base import Bools, Rows, Units
 from dropstep.models.resampling import Evaluation
 
+N_FOLDS = 5  # of cv=None
+
 
 @dataclass(frozen=True)
 class Estimator:
@@ -115,5 +117,4 @@ class EstimatorProblem:
             yield f"{listed(table, columns)}: set aside, because the estimator cannot be fitted with it ({cause})"
         for warning, count in model.fits.warnings.items():
             yield f"{count:,} of {model.fits.n_fits:,} fits: {warning}"
-        if model.note:
-            yield model.note
+        yield from model.notes

@@ -35,8 +35,8 @@ class CrossValidated:
         Whether candidates that are shown to be worse than the leader stop early.
     ordering : LinearOrdering or None
         Breaks ties of races.
-    note : str or None
-        What the reader should know about the score without features.
+    notes : sequence of str
+        What the reader should know about the scores.
     """
 
     greater_is_better = True
@@ -53,11 +53,11 @@ class CrossValidated:
         fold_order: Sequence[int],
         racing: bool,
         ordering: LinearOrdering | None,
-        note: str | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
         self.fits, self.units, self.kind, self.criterion_info, self.n = fits, units, kind, criterion, float(n_rows)
         self._fold_order, self._racing, self._ordering = fold_order, racing, ordering
-        self.note = note
+        self.notes = tuple(notes)
         self._selected: list[int] = []
         self.failures: dict[int, str] = {}  # units that are set aside, and why
         self._n_raced = self._n_scans = 0
@@ -221,7 +221,7 @@ class CrossValidated:
         """An independent model with the same selection, which shares the cache."""
         other = CrossValidated(
             self.fits, self.units, self.kind, self.criterion_info, int(self.n), self._fold_order, self._racing,
-            self._ordering, self.note,
+            self._ordering, self.notes,
         )  # fmt: skip
         other._selected, other.failures = list(self._selected), self.failures
         return other

@@ -16,10 +16,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from dropstep.models.base import Rows
+from dropstep.models.estimator.family import N_FOLDS
 from dropstep.models.estimator.fits import Fold, Recipe, Rowwise, Task, fit_and_score
 
 Scorer = Callable[..., float]
-N_FOLDS = 5
 
 
 def as_scorer(criterion: Any, estimator: Any) -> tuple[str, Scorer]:
@@ -134,8 +134,8 @@ def _routed(
     return dict(routed["estimator"].fit), dict(routed["scorer"].score) if "scorer" in routed else {}, dict(split)
 
 
-def scores_without_features(recipe: Recipe, data: Rowwise) -> tuple[list[float], str | None]:
-    """Fold scores of the model without features: the class frequencies, or the mean; and a note if there is none.
+def scores_without_features(recipe: Recipe, data: Rowwise) -> tuple[list[float], list[str]]:
+    """Fold scores of the model without features (the class frequencies, or the mean), and notes on them.
 
     A model that predicts without features is scored by the same scorer on the same folds. Where the scorer cannot score
     it, scores are 0.
@@ -154,7 +154,7 @@ def scores_without_features(recipe: Recipe, data: Rowwise) -> tuple[list[float],
         ]
     own = hasattr(recipe.scorer, "_estimator") and _own_score(estimator) is None
     if known and not own and all(np.isfinite(outcome.score) for outcome in outcomes):
-        return [outcome.score for outcome in outcomes], None
-    return [0.0] * len(data.folds), (
+        return [outcome.score for outcome in outcomes], []
+    return [0.0] * len(data.folds), [
         "the criterion cannot score a model without features; the gain of the first feature is relative to a score of 0"
-    )
+    ]
