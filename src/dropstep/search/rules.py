@@ -97,7 +97,7 @@ class StandardErrors:
     >>> from dropstep import StandardErrors, select
     >>> path = select(*load_diabetes(return_X_y=True), model=LinearRegression(), enter=StandardErrors(2))
     >>> path.selected
-    (2, 8, 3)
+    (2, 8)
     """
 
     multiple: float = 1.0
