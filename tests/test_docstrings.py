@@ -13,7 +13,7 @@ import dropstep
 CHECKS = {"GL08", "PR01", "PR02", "PR03", "PR04", "RT01", "SS01"}
 RESULTS = [dropstep.SelectionPath, dropstep.Step, dropstep.Moments]  # made by the library, documented by attributes
 CLASSES = [dropstep.Selector, dropstep.SelectionPath, dropstep.Moments]
-CALLABLES = ["select", "Selector", "Significance", "FBED", "EBIC", "MallowsCp"]
+CALLABLES = ["select", "Selector", "Estimator", "StandardErrors", "Significance", "FBED", "EBIC", "MallowsCp"]
 METHODS = [
     f"{cls.__name__}.{name}"
     for cls in CLASSES

@@ -2,6 +2,7 @@
 
 from dropstep.coefficients import Coefficients
 from dropstep.data.moments import Moments
+from dropstep.models.estimator.family import Estimator
 from dropstep.models.glm.family import Cox, Gamma, Logistic, Poisson
 from dropstep.models.least_squares.criteria import (
     AIC,
@@ -19,7 +20,7 @@ from dropstep.models.least_squares.criteria import (
     Wilks,
 )
 from dropstep.result import PartialTest, SelectionPath, Step, StopReason
-from dropstep.search.rules import Significance
+from dropstep.search.rules import Significance, StandardErrors
 from dropstep.search.strategies import FBED
 from dropstep.select import select
 from dropstep.selector import Selector
@@ -38,6 +39,7 @@ __all__ = [
     "Coefficients",
     "Cox",
     "Criterion",
+    "Estimator",
     "Gamma",
     "Logistic",
     "MallowsCp",
@@ -49,6 +51,7 @@ __all__ = [
     "SelectionPath",
     "Selector",
     "Significance",
+    "StandardErrors",
     "Step",
     "StopReason",
     "Trace",

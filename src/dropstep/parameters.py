@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
+    from dropstep.models.estimator.family import Estimator
     from dropstep.models.glm.family import LikelihoodFamily
     from dropstep.models.least_squares.criteria import Criterion
-    from dropstep.search.rules import Significance
+    from dropstep.search.rules import Significance, StandardErrors
     from dropstep.search.strategies import FBED
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -21,20 +23,31 @@ class Parameters:
     """Parameters of a selection and their defaults; `Selector` documents them."""
 
     strategy: str | FBED = "dropping"
-    model: Literal["auto", "linear", "discriminant", "logistic", "poisson", "gamma", "cox"] | LikelihoodFamily = "auto"
-    criterion: str | Criterion = "auto"
-    enter: float | Significance | Literal["auto"] = "auto"
-    leave: float | Significance | Literal["auto"] = "auto"
-    drop: float | Significance | Literal["auto"] | None = None
+    model: (
+        Literal["auto", "linear", "discriminant", "logistic", "poisson", "gamma", "cox"]
+        | LikelihoodFamily
+        | Estimator
+        | Any
+    ) = "auto"
+    criterion: str | Criterion | Callable[..., float] = "auto"
+    enter: float | Significance | StandardErrors | Literal["auto"] = "auto"
+    leave: float | Significance | StandardErrors | Literal["auto"] = "auto"
+    drop: float | Significance | StandardErrors | Literal["auto"] | None = None
     max_features: int | None = None
     include: Sequence[int | str] | int | str | None = None
     exclude: Sequence[int | str] | int | str | None = None
     groups: Any = None
     missing: Literal["error", "drop", "level"] = "error"
     solver: Literal["auto", "gram", "columns"] = "auto"
+    cv: Any = None
+    n_jobs: int | None = None
+    random_state: int | None = None
+    max_time: float | None = None
+    checkpoint: str | os.PathLike[str] | None = None
 
 
 NAMES = tuple(field.name for field in fields(Parameters))
+RESOURCES = ("n_jobs", "max_time", "checkpoint")  # parameters on which results do not depend
 
 
 def non_default(parameters: Parameters) -> dict[str, Any]:

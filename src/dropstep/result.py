@@ -35,7 +35,10 @@ class StopReason(enum.Enum):
     EXACT = "the selected features explain the target exactly"
     CONSTANT = "every feature is constant"
     CYCLE = "a selection recurred; continuing would cycle"
+    FAILED = "the estimator cannot be fitted on any remaining candidate"
     CALLBACK = "a callback returned True"
+    MAX_TIME = "max_time is reached"
+    INTERRUPTED = "it was interrupted"
 
     def __str__(self) -> str:
         return self.value
@@ -90,6 +93,8 @@ class Step:
     test : PartialTest or None
         Test of the features added or removed, given the other selected features; None for other steps, for a start,
         where the model has no test, and for features that are linear combinations of the others.
+    score_std_error : float or None
+        Standard error of the score, where it is a mean over folds.
     """
 
     phase: Phase
@@ -99,6 +104,7 @@ class Step:
     score: float
     pool: int
     test: PartialTest | None = None
+    score_std_error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -128,8 +134,8 @@ class SelectionPath:
         Names of the features, or None if the table has none.
     strategy, model, criterion : str
         Names of the strategy, the model and the criterion, with "auto" resolved.
-    solver : {"gram", "columns"}
-        Whether the Gram matrix was precomputed or its rows were computed on demand.
+    solver : {"gram", "columns", "fits"}
+        Whether the Gram matrix was precomputed or its rows were computed on demand; "fits" for an estimator.
     greater_is_better : bool
         Whether larger values of the criterion are better.
     n_candidates : int
@@ -153,6 +159,8 @@ class SelectionPath:
         the score would improve); None if not computed.
     n_fits : int
         Number of models fitted; 0 for least squares, whose gains need no fit.
+    fits_saved : mapping of str to int
+        Where evaluations cost fits, how many were not necessary, by what saved them: "dropping", "racing", "cache".
     params : mapping of str to object
         Parameters of `select` that differ from their defaults, as they were passed.
     weighted : bool
@@ -190,6 +198,7 @@ class SelectionPath:
     losses: Mapping[int, float] | None = field(default=None, repr=False, compare=False)
     equivalents: Mapping[int, tuple[tuple[int, float], ...]] | None = field(default=None, repr=False, compare=False)
     n_fits: int = 0
+    fits_saved: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)
     params: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     weighted: bool = field(default=False, repr=False, compare=False)
     per_row: tuple[str, ...] = field(default=(), repr=False, compare=False)
@@ -270,7 +279,10 @@ class SelectionPath:
         ]
         columns = ["phase", "action", "features", "gain", "score", "pool", "selected"]
         columns += ["statistic", "df_num", "df_denom", "p_value"]
-        return pd.DataFrame(rows, columns=columns, index=pd.RangeIndex(1, len(rows) + 1, name="step"))
+        frame = pd.DataFrame(rows, columns=columns, index=pd.RangeIndex(1, len(rows) + 1, name="step"))
+        if any(s.score_std_error is not None for s in self.steps):
+            frame.insert(5, "score_std_error", [s.score_std_error for s in self.steps])
+        return frame
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the target of rows by the coefficients.
@@ -344,9 +356,10 @@ class SelectionPath:
     def __str__(self) -> str:
         names = ", ".join(self.selected_names) or "nothing"
         notes = "".join(f"\nnote: {note}" for note in self.notes)
+        fits = f", {self.n_fits} fits" if self.n_fits else ""
         return (
             f"{self.strategy} by {self.criterion} ({self.model}): {len(self.selected)} of {self.n_features} features, "
-            f"score {self.score:.6g}, {self.n_evaluations} evaluations; stopped because {self.stop}.\n"
+            f"score {self.score:.6g}, {self.n_evaluations} evaluations{fits}; stopped because {self.stop}.\n"
             f"selected: {names}{notes}"
         )
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,15 +14,18 @@ from dropstep.coefficients import Coefficients
 from dropstep.data.groups import Choice
 from dropstep.data.moments import Moments
 from dropstep.data.sample import Features, Rows
-from dropstep.models.base import FamilyModel, Fitted, Problem, Units
+from dropstep.models.base import Family, FamilyModel, Fitted, Problem, Units
 from dropstep.models.families import as_family
-from dropstep.parameters import NAMES, Parameters, non_default, with_parameters
+from dropstep.models.resampling import Evaluation, Resampled, Resamples, SearchEndedError
+from dropstep.parameters import NAMES, RESOURCES, Parameters, non_default, with_parameters
 from dropstep.result import SelectionPath, Step, StopReason, feature_names
+from dropstep.search.limits import Limits
 from dropstep.search.rules import as_rules, numbers_like_levels
 from dropstep.search.search import Search
 from dropstep.search.strategies import Steps, Strategy, as_strategy
 
 Callback = Callable[[Step], bool | None]
+Progress = Callable[[int, int], bool | None]
 
 SOLVERS = ("auto", "gram", "columns")
 
@@ -35,7 +38,10 @@ def select(
     sample_weight: Any = None,
     offset: Any = None,
     strata: Any = None,
+    sample_groups: Any = None,
+    metadata: Mapping[str, Any] | None = None,
     callback: Callback | None = None,
+    progress: Progress | None = None,
     equivalents: bool = False,
     **parameters: Any,
 ) -> SelectionPath:
@@ -49,7 +55,8 @@ def select(
     y : array-like of shape (n_samples,) or (n_samples, n_targets), str or list of str
         Numbers (one column per target), or class labels; or the names of the columns of X that contain them, which are
         then not features. For model "cox" a structured array (event, time) or two columns (time, event).
-    strategy, model, criterion, enter, leave, drop, max_features, include, exclude, groups, missing, solver
+    strategy, model, criterion, enter, leave, drop, max_features, include, exclude, groups, missing, solver, cv, \
+n_jobs, random_state, max_time, checkpoint
         The parameters of `Selector`.
     sample_weight : array-like of shape (n_samples,) or str, default=None
         Frequency weights, or the column of X that contains them: a weight of 2 is equivalent to repeating the row.
@@ -59,10 +66,18 @@ def select(
     strata : array-like of shape (n_samples,) or str, default=None
         Labels of the strata, each with a baseline hazard of its own (model "cox"), or the column of X that contains
         them.
+    sample_groups : array-like of shape (n_samples,) or str, default=None
+        Groups of dependent rows, which stay in one fold (models that are cross-validated).
+    metadata : mapping of str to object, default=None
+        Passed to the `fit` of an estimator; with metadata routing, to all that request it.
     callback : callable, default=None
         Called with every step of the path; the search stops when it returns True.
+    progress : callable, default=None
+        Called after each fit with the number of fits done and an estimate of those remaining; the search stops when it
+        returns True.
     equivalents : bool, default=False
-        Also find candidates that could replace each selected feature (`SelectionPath.equivalents`).
+        Also find candidates that could replace each selected feature (`SelectionPath.equivalents`); not for
+        estimators, where that would take many fits.
 
     Returns
     -------
@@ -80,52 +95,134 @@ def select(
         raise TypeError(f"select has no parameter {unknown[0]!r}; its parameters are {', '.join(NAMES)}")
     given = Parameters(**parameters)
     _check_text("solver", given.solver, SOLVERS)
+    _check_callable("callback", "a step", callback)
+    _check_callable("progress", "the fits done and those remaining", progress)
+    rows = Rows(sample_weight, offset, strata, sample_groups, {} if metadata is None else metadata)
     family = as_family(given.model)
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback must be a function of a step; got {callback!r}")
-    sample = family.sample(X, y, Rows(sample_weight, offset, strata), given)
-    max_features = _checked_max(given.max_features, len(sample.choice.include))
-    problem = family.problem(sample, given.solver, max_features)
-    name, strategy = as_strategy(given.strategy)
-    units = _units(sample, problem.n_columns)
-    model, search, cautions = _search(problem, sample.choice, units, given, name, max_features)
-    for caution in cautions:
-        warnings.warn(caution, UserWarning, stacklevel=2)
+    with Limits(given.max_time, interruptible=isinstance(family, Resamples)) as limits:
+        report = _FitReport(progress, limits)
+        family = _evaluated(family, given, rows, report)
+        sample = family.sample(X, y, rows, given)
+        max_features = _checked_max(given.max_features, len(sample.choice.include))
+        problem = family.problem(sample, given.solver, max_features)
+        name, strategy = as_strategy(given.strategy)
+        units = _units(sample, problem.n_columns)
+        model, search, cautions = _search(problem, sample.choice, units, given, name, max_features)
+        report.search = search
+        try:
+            for caution in cautions:
+                warnings.warn(caution, UserWarning, stacklevel=2)
+            run = _run(search, strategy, report, callback)
+            near = search.equivalents() if equivalents and not isinstance(model, Resampled) else (None, None)
+        finally:
+            if isinstance(model, Resampled):
+                model.close()
+    notes = (*cautions, *sample.notes, *problem.notes(model, set(units.columns(sample.choice.exclude))))
+    per_row = tuple(name for name, value in (("offset", offset), ("strata", strata)) if value is not None)
+    given_as = _Given(non_default(given), sample_weight is not None, per_row, isinstance(X, Moments))
+    varies = bool(problem.varying.any())
+    return _path(sample, model, search, run, near, notes, name, given_as, varies=varies)
+
+
+class _Run(NamedTuple):
+    """A search that has ended: the score and the number of candidates at the start, and the steps."""
+
+    start: float
+    n_candidates: int
+    steps: tuple[Step, ...]
+
+
+class _Given(NamedTuple):
+    """What the caller passed."""
+
+    params: dict[str, Any]
+    weighted: bool
+    per_row: tuple[str, ...]
+    from_moments: bool
+
+
+def _evaluated(family: Family, given: Parameters, rows: Rows, report: _FitReport) -> Family:
+    """The family with its evaluation, if it has one."""
+    if isinstance(family, Resamples):
+        identity = {name: value for name, value in non_default(given).items() if name not in (*RESOURCES, "model")}
+        return family.evaluated(
+            Evaluation(given.cv, given.n_jobs, given.random_state, given.checkpoint, identity, report.reason, report)
+        )
+    for name, value in (("checkpoint", given.checkpoint), ("sample_groups", rows.groups)):
+        if value is not None:
+            raise ValueError(f"{name} applies to a scikit-learn estimator; pass model=..., or omit {name}")
+    if rows.metadata:
+        raise ValueError(f"{next(iter(rows.metadata))} applies to a scikit-learn estimator; pass model=..., or omit it")
+    return family
+
+
+class _FitReport:
+    """Reports the number of fits done and an estimate of those remaining, after each fit."""
+
+    def __init__(self, progress: Progress | None, limits: Limits) -> None:
+        self._progress, self._limits, self.ended = progress, limits, False
+        self.search: Search | None = None
+
+    def __call__(self) -> None:
+        """Report a fit; the search ends if the callback returns True."""
+        if self._progress is not None and self.search is not None:
+            self.ended |= bool(self._progress(self.search.n_fits, self.search.n_fits_remaining()))
+
+    def reason(self) -> StopReason | None:
+        """Why the search is to end now; None if it is to continue."""
+        return StopReason.CALLBACK if self.ended else self._limits.reason()
+
+
+def _run(search: Search, strategy: Strategy, report: _FitReport, callback: Callback | None) -> _Run:
     start, n_candidates = search.score, len(search.pool)
-    steps = tuple(_until(_steps(search, strategy), search, callback))
-    score, ranking = search.score, search.ranking()
-    losses, replacements = search.equivalents() if equivalents else (None, None)
-    choice, columns = sample.choice, search.units.columns(search.selected)
-    excluded = set(search.units.columns(choice.exclude))
+    return _Run(start, n_candidates, tuple(_until(_steps(search, strategy), search, report, callback)))
+
+
+def _path(
+    sample: Features,
+    model: FamilyModel,
+    search: Search,
+    run: _Run,
+    near: tuple[Any, Any],
+    notes: tuple[str, ...],
+    strategy: str,
+    given: _Given,
+    *,
+    varies: bool,
+) -> SelectionPath:
+    """The result of a search that has ended."""
+    score, ranking, choice = search.score, search.ranking(), sample.choice
+    losses, equivalents = near
     return SelectionPath(
         selected=search.units.features(search.selected),
-        steps=steps,
+        steps=run.steps,
         score=score,
-        stop=(search.stop or StopReason.LEAVE) if problem.varying.any() else StopReason.CONSTANT,
+        stop=(search.stop or StopReason.LEAVE) if varies else StopReason.CONSTANT,
         n_evaluations=search.n_evaluations,
-        start=start,
+        start=run.start,
         ranking=ranking,
         n_features=sample.n_features,
         feature_names=sample.names,
-        strategy=name,
+        strategy=strategy,
         model=model.kind,
         criterion=model.criterion_info.name,
         solver=model.solver,
         greater_is_better=model.greater_is_better,
-        n_candidates=n_candidates,
+        n_candidates=run.n_candidates,
         excluded=tuple(sorted(choice.features(choice.exclude))),
         groups=choice.members,
         rules=search.rules.in_effect(),
-        notes=(*cautions, *sample.notes, *problem.notes(model, excluded)),
+        notes=notes,
         losses=losses,
-        equivalents=replacements,
+        equivalents=equivalents,
         n_fits=search.n_fits,
-        params=non_default(given),
-        weighted=sample_weight is not None,
-        per_row=tuple(name for name, value in (("offset", offset), ("strata", strata)) if value is not None),
-        from_moments=isinstance(X, Moments),
+        fits_saved=search.fits_saved(),
+        params=given.params,
+        weighted=given.weighted,
+        per_row=given.per_row,
+        from_moments=given.from_moments,
         encoding=sample.encoding,
-        coefficients=_coefficients(model, sample, columns),
+        coefficients=_coefficients(model, sample, search.units.columns(search.selected)),
     )
 
 
@@ -169,6 +266,11 @@ def _check_text(name: str, value: Any, known: Sequence[str]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}; got {value!r}")
 
 
+def _check_callable(name: str, argument: str, value: Any) -> None:
+    if value is not None and not callable(value):
+        raise TypeError(f"{name} must be a function of {argument}; got {value!r}")
+
+
 def _check_rows(strategy: str, model: FamilyModel, units: Units, choice: Choice) -> None:
     """Refuse to start from more features than the rows can estimate."""
     if (rank := model.rank(choice.include)) > model.max_rank:
@@ -201,10 +303,14 @@ def _steps(search: Search, strategy: Strategy) -> Steps:
     yield from strategy(search)
 
 
-def _until(steps: Steps, search: Search, callback: Callback | None) -> Iterator[Step]:
-    """Steps up to the one at which the callback requests to stop."""
-    for step in steps:
-        yield step
-        if callback is not None and callback(step):
-            search.stop = StopReason.CALLBACK
-            return
+def _until(steps: Steps, search: Search, report: _FitReport, callback: Callback | None) -> Iterator[Step]:
+    """Steps up to the one at which the callback or a limit requests to stop."""
+    try:
+        for step in steps:
+            yield step
+            reason = StopReason.CALLBACK if callback is not None and callback(step) else report.reason()
+            if reason is not None:
+                search.stop = reason
+                return
+    except SearchEndedError as ended:
+        search.stop = ended.reason

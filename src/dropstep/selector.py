@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -10,11 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import get_tags
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dropstep.data.frame import Frame, as_library, has_factors, read, take_columns
-from dropstep.data.table import Table
+from dropstep.data.frame import as_library, frame_names, has_factors, read, take_columns
+from dropstep.models.estimator.family import Estimator, is_estimator
+from dropstep.models.families import as_family
+from dropstep.models.resampling import Resamples
 from dropstep.parameters import Parameters
 from dropstep.result import SelectionPath, Step
 from dropstep.select import select
@@ -39,22 +43,25 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
         "dropping": forward selection with early dropping, a second forward pass over dropped candidates, then one
         backward pass. Others: "forward", "backward", "stepwise", "bidirectional", "forward_backward", "fbed",
         "floating", "swap"; see ``dropstep.search.strategies``. An object takes parameters, e.g. ``FBED(rounds=2)``.
-    model : {"auto", "linear", "discriminant", "logistic", "poisson", "gamma", "cox"}, default="auto"
-        Least squares, separation of classes, or a likelihood; an object takes parameters, e.g.
-        ``Logistic(shortlist=16)`` or ``Cox(ties="breslow")``. "auto" is "linear" or "discriminant": y holds classes if
-        it is text, boolean, two distinct integers, or up to 32 distinct integers that occur 4 times each on average.
-    criterion : str or Criterion, default="auto"
+    model : str, Logistic, Poisson, Gamma, Cox, Estimator or estimator, default="auto"
+        "linear" (least squares), "discriminant" (separation of classes), "logistic", "poisson", "gamma" or "cox"; or a
+        scikit-learn estimator, whose features are selected by cross-validation. An object takes parameters, e.g.
+        ``Logistic(shortlist=16)`` or ``Estimator(estimator, racing=False)``. "auto" is "linear" or "discriminant": y
+        holds classes if it is text, boolean, two distinct integers, or up to 32 distinct integers that occur 4 times
+        each on average.
+    criterion : str, Criterion or callable, default="auto"
         linear: rss, r2, adj_r2, cp, aic, aicc, bic, ebic; discriminant: trace, pillai, wilks, roy; likelihoods: aic,
-        aicc, bic, ebic, deviance. "auto" is ebic, and trace for "discriminant". An object takes parameters, e.g.
+        aicc, bic, ebic, deviance; estimators: the name of a scorer, or a callable ``scorer(estimator, X, y)``. "auto"
+        is ebic, trace for "discriminant", and the estimator's own score. An object takes parameters, e.g.
         ``MallowsCp(sigma2=2.0)``.
-    enter : float, Significance or "auto", default="auto"
+    enter : float, Significance, StandardErrors or "auto", default="auto"
         A gain must exceed it (the paper's alpha). "auto" is 0 for criteria that charge for size (cp, aic, aicc, bic,
-        ebic); for the others it is an exact partial F test (deviance: a score test) at level 0.05 / number of features
-        that could be chosen.
+        ebic), and one standard error of the paired fold differences for estimators; for the others it is an exact
+        partial F test (deviance: a score test) at level 0.05 / number of features that could be chosen.
         `Significance` is a test at another level; -inf adds features until `max_features` is reached.
-    leave : float, Significance or "auto", default="auto"
+    leave : float, Significance, StandardErrors or "auto", default="auto"
         A loss up to it is accepted in backward steps (the paper's beta). "auto" follows an explicit `enter`.
-    drop : float, Significance, "auto" or None, default=None
+    drop : float, Significance, StandardErrors, "auto" or None, default=None
         A candidate whose gain is up to it is dropped until the second forward pass. None follows `leave` where that is
         a number, and is the partial F test at 0.05 otherwise. "auto" is 0 or that test.
     max_features : int or None, default=None
@@ -74,6 +81,18 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
     solver : {"auto", "gram", "columns"}, default="auto"
         "gram" precomputes the Gram matrix in one pass over the rows, "columns" computes its rows on demand. "auto"
         chooses by cost, and changes to columns where the Gram matrix would lose too many digits.
+    cv : int, splitter or iterable, default=None
+        Folds of an estimator, the same for all candidates; None is 5. An integer stratifies classes, and keeps the rows
+        of one of `sample_groups` together.
+    n_jobs : int, default=None
+        Number of processes that fit estimators. Results do not depend on it.
+    random_state : int, default=None
+        Seed of the order of the folds, and of estimators whose own `random_state` is None; None is 0.
+    max_time : float, default=None
+        Seconds after which the search ends with the path so far.
+    checkpoint : str or path-like, default=None
+        File to which every fit of an estimator is written, and from which a search with the same data and parameters
+        resumes.
 
     Attributes
     ----------
@@ -110,7 +129,17 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
     """
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None, strata: Any = None) -> Selector:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        offset: Any = None,
+        strata: Any = None,
+        sample_groups: Any = None,
+        **metadata: Any,
+    ) -> Selector:
         """Search for the features of X that explain y.
 
         Parameters
@@ -126,6 +155,10 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
             Added to the linear predictor, e.g. the log of an exposure (models "logistic", "poisson", "gamma", "cox").
         strata : array-like of shape (n_samples,), default=None
             Labels of the strata, each with a baseline hazard of its own (model "cox").
+        sample_groups : array-like of shape (n_samples,), default=None
+            Groups of dependent rows, which stay in one fold (estimators).
+        **metadata : object
+            Passed to the `fit` of an estimator; with metadata routing, to all that request it.
 
         Returns
         -------
@@ -134,8 +167,8 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
         self._reset()
         if isinstance(y, str):
             raise ValueError(f"y must contain target values, not the name {y!r}; pass the column, or use select")
-        table = read(X)
-        report = _Report(self, X, y, sample_weight, table) if getattr(self, "_skl_callbacks", None) else None
+        table = X if self._is_resampled() else read(X)
+        report = _Report(self, X, y, sample_weight) if getattr(self, "_skl_callbacks", None) else None
         path = select(
             table,
             y,
@@ -143,7 +176,10 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
             sample_weight=sample_weight,
             offset=offset,
             strata=strata,
+            sample_groups=sample_groups,
+            metadata=metadata,
             callback=report.step if report else None,
+            progress=report.progress if report else None,
         )
         if report:
             report.end(path)
@@ -181,6 +217,10 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
         output = _get_output_config("transform", estimator=self)["dense"]
         return as_library(take_columns(X, np.flatnonzero(self.support_).tolist()), output)
 
+    def _is_resampled(self) -> bool:
+        """Whether the model is an estimator, which gets the table as it is."""
+        return isinstance(as_family(self.model), Resamples)
+
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
         return self.support_
@@ -190,7 +230,26 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
         tags.target_tags.required = True
         tags.input_tags.allow_nan = self.missing == "drop"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        if isinstance(self.model, Estimator) or is_estimator(self.model):
+            inner = get_tags(self.model.estimator if isinstance(self.model, Estimator) else self.model).input_tags
+            tags.input_tags.allow_nan, tags.input_tags.sparse = inner.allow_nan, inner.sparse
+            tags.input_tags.string = tags.input_tags.categorical = True
         return tags
+
+    def get_metadata_routing(self) -> Any:
+        """What this selector requests, and what it passes to its estimator, scorer and splitter.
+
+        Returns
+        -------
+        MetadataRouter or MetadataRequest
+            A router if the model is an estimator.
+        """
+        if not (isinstance(self.model, Estimator) or is_estimator(self.model)):
+            return super().get_metadata_routing()
+        from dropstep.models.estimator.scoring import router_of
+
+        estimator = self.model.estimator if isinstance(self.model, Estimator) else self.model
+        return router_of(self, estimator, self.criterion, self.cv)
 
 
 def _chosen(selected: Sequence[int], n_features: int) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
@@ -203,9 +262,9 @@ def _chosen(selected: Sequence[int], n_features: int) -> tuple[NDArray[np.intp],
 class _Report:
     """Reports a fit and each of its steps to the callbacks of scikit-learn."""
 
-    def __init__(self, selector: Selector, X: Any, y: Any, sample_weight: Any, table: Table | Frame) -> None:
+    def __init__(self, selector: Selector, X: Any, y: Any, sample_weight: Any) -> None:
         self.given = {"estimator": selector, "X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
-        self.table = table
+        self.names, self.n_features, self.score = frame_names(X), np.shape(X)[1], math.nan
         self.selected: list[int] = []
         self.fit = selector._init_callback_context(max_subtasks=None)
         self.fit.call_on_fit_task_begin(**self.given)
@@ -218,7 +277,14 @@ class _Report:
             self.selected = [j for j in self.selected if j not in step.features]
         task = self.fit.subcontext(task_name=f"{step.phase}: {step.action}")
         task.call_on_fit_task_begin(**self.given)
+        self.score = step.score
         return self._end(task, self.selected, step.score)
+
+    def progress(self, n_fits: int, n_remaining: int) -> bool:
+        """Report a fit of an estimator; True if a callback requests to stop."""
+        task = self.fit.subcontext(task_name=f"fit {n_fits} of about {n_fits + n_remaining}")
+        task.call_on_fit_task_begin(**self.given)
+        return self._end(task, self.selected, self.score)
 
     def end(self, path: SelectionPath) -> None:
         """Report the end of the fit."""
@@ -226,9 +292,8 @@ class _Report:
 
     def _end(self, task: Any, selected: Sequence[int], score: float) -> bool:
         """Report the end of a task, with a selector as if the fit had stopped there."""
-        n_features = self.table.n_features
-        indices, mask = _chosen(selected, n_features)
-        fitted = {"selected_": indices, "support_": mask, "score_": score, "n_features_in_": n_features}
-        if self.table.names is not None:
-            fitted["feature_names_in_"] = np.array(self.table.names, dtype=object)
+        indices, mask = _chosen(selected, self.n_features)
+        fitted = {"selected_": indices, "support_": mask, "score_": score, "n_features_in_": self.n_features}
+        if self.names is not None:
+            fitted["feature_names_in_"] = np.array(self.names, dtype=object)
         return bool(task.call_on_fit_task_end(**self.given, reconstruction_attributes=fitted))

@@ -172,7 +172,7 @@ def test_help_has_examples_that_work_as_they_stand(folder, capsys, monkeypatch):
     make = re.search(r"^  (python -c .*?\"$)", helps[0], re.MULTILINE | re.DOTALL)[1]
     subprocess.run(make.replace("python", shlex.quote(sys.executable), 1), shell=True, check=True)
     examples = re.findall(r"^  ((?:gzip .*)?dropstep (?:select|compare) .*)$", "\n".join(helps), re.MULTILINE)
-    assert len(examples) == 13
+    assert len(examples) == 14
     for line in examples:
         _, piped, last = line.rpartition("| dropstep ")
         if piped:
@@ -253,6 +253,8 @@ SEARCH = [
     "start",
     "stop",
     "n_evaluations",
+    "n_fits",
+    "fits_saved",
     "r2",
     "adj_r2",
     "df_resid",
@@ -263,7 +265,10 @@ SEARCH = [
 ]
 KEYS = {
     "select": [*COMMON, *SEARCH, "notes"],
-    "plan": [*COMMON, "strategy", "solver", "first_scan", "max_evaluations", "table_bytes", "gram_bytes", "notes"],
+    "plan": [
+        *(*COMMON, "strategy", "solver", "first_scan", "max_evaluations", "max_fits", "table_bytes", "gram_bytes"),
+        "notes",
+    ],
     "compare": [*COMMON, "measure", "folds", "seed", "strategies", "notes"],
 }
 

@@ -46,7 +46,7 @@ COMPLETE = {"bash": in_bash, "fish": in_fish}
     ("line", "offered"),
     [
         ("dropstep s", ["schema", "select"]),
-        ("dropstep select x.csv --max", ["--max-features"]),
+        ("dropstep select x.csv --max", ["--max-features", "--max-time"]),
         ("dropstep select --strategy fo", ["forward", "forward_backward"]),
         ("dropstep select x.csv --target y --criterion eb", ["ebic"]),
         ("dropstep compare --strategies sw", ["swap"]),

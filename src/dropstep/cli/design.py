@@ -31,7 +31,8 @@ from dropstep.readers.wording import quoted, shortened
 Floats = NDArray[np.float64]
 
 # Parameters of select that every command passes unchanged; the others depend on the file: Design.parameters.
-PARAMETERS = tuple(name for name in NAMES if name not in ("strategy", "include", "exclude", "groups", "missing"))
+FITS = ("cv", "n_jobs", "random_state", "max_time", "checkpoint")  # parameters of select alone
+PARAMETERS = tuple(name for name in NAMES if name not in ("strategy", "include", "exclude", "groups", "missing", *FITS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,8 +153,8 @@ def design_of(source: Source, args: argparse.Namespace) -> Design:
         None if roles.weights is None else _numbers("--weights", columns[roles.weights]),
         None if roles.offset is None else _numbers("--offset", columns[roles.offset]),
         None if roles.strata is None else _labels(columns[roles.strata]),
+        None if roles.row_groups is None else _labels(columns[roles.row_groups]),
     )
-    row_groups = None if roles.row_groups is None else _labels(columns[roles.row_groups])
     parameters: dict[str, Any] = {
         "include": [columns[j].name for j in roles.include] or None,
         "groups": [[columns[j].name for j in group] for group in roles.groups] or None,
@@ -161,12 +162,12 @@ def design_of(source: Source, args: argparse.Namespace) -> Design:
     }
     given = Parameters(model=args.model, **parameters)
     table = as_table(columns, features, roles)
-    sample = family.sample(table, y, rows, given, row_groups)
+    sample = family.sample(table, y, rows, given)
     if ids := sample.choice.features(sample.choice.exclude):  # text that identifies the rows that are complete
         notes.append(brief(sample.notes[0]))
         features = [j for place, j in enumerate(features) if place not in set(ids)]
         table = as_table(columns, features, roles)
-        sample = family.sample(table, y, rows, given, row_groups)
+        sample = family.sample(table, y, rows, given)
     assert isinstance(sample, Sample)
     _note_digits([columns[j] for j in features], notes)
     return Design(
@@ -180,7 +181,7 @@ def design_of(source: Source, args: argparse.Namespace) -> Design:
         rows.weights,
         rows.offset,
         rows.strata,
-        row_groups,
+        rows.groups,
         parameters,
         sample,
         tuple(notes),

@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from dropstep import __version__
+from dropstep.cli.estimators import jobs_of, seconds_of
 from dropstep.cli.naming import brief
 from dropstep.cli.schema import DOCUMENTS
 from dropstep.cli.specs import criterion_of, model_of, strategy_of
@@ -74,6 +75,7 @@ examples (dropstep --help shows how to make wine.csv):
   dropstep select wine.csv --target alcohol --criterion ebic:gamma=0.5
   dropstep select wine.csv --target class --model logistic --criterion aic
   dropstep select wine.csv --target alcohol --criterion cp:sigma2=0.3,per_sample
+  dropstep select wine.csv --target class --model sklearn.naive_bayes:GaussianNB --cv 5
   gzip -c wine.csv | dropstep select - --target -1 --dry-run
 
 {EXIT_CODES}"""
@@ -220,6 +222,10 @@ def _add_select(parser: Parser) -> None:
     _add_model(search)
     _add_parameters(search)
     search.add_argument("--weights", metavar="COL", help="sample weights; a weight of 2 counts the row twice")
+    search.add_argument(
+        "--max-time", type=seconds_of, metavar="SECONDS", help="end the search after SECONDS with the path so far"
+    )
+    _add_fits(parser.add_argument_group("estimators"))
     output = parser.add_argument_group("output")
     output.add_argument("--report", metavar="FILE", help="write an HTML report to FILE")
     output.add_argument(
@@ -230,6 +236,26 @@ def _add_select(parser: Parser) -> None:
     output.add_argument("--overwrite", action="store_true", help="replace existing files")
     output.add_argument("--dry-run", action="store_true", help="show the plan and its cost without searching")
     _add_common(output)
+
+
+def _add_fits(fits: argparse._ArgumentGroup) -> None:
+    fits.add_argument("--cv", type=_from(2), metavar="N", help="number of cross-validation folds (default: 5)")
+    fits.add_argument(
+        "--scoring",
+        dest="criterion",
+        type=criterion_of,
+        default=argparse.SUPPRESS,
+        metavar="NAME",
+        help="the same as --criterion",
+    )
+    fits.add_argument("--groups-column", metavar="COL", help="keep rows with the same value in one fold")
+    fits.add_argument(
+        "--jobs", dest="n_jobs", type=jobs_of, metavar="N", help="number of processes; -1 is one per core (default: 1)"
+    )
+    fits.add_argument(
+        "--random-state", type=_from(0), metavar="N", help="random seed of the folds' order and of the estimator"
+    )
+    fits.add_argument("--checkpoint", metavar="FILE", help="write every fit to FILE, and resume from it")
 
 
 def _add_compare(parser: Parser) -> None:
@@ -260,9 +286,9 @@ def _add_model(search: argparse._ArgumentGroup) -> None:
         "--model",
         type=model_of,
         default="auto",
-        metavar="NAME[:KEY=VALUE]",
+        metavar="NAME[:KEY=VALUE]|MODULE:CLASS",
         help=f"{', '.join(MODELS)}, with parameters as in logistic:shortlist=16 (default: linear or discriminant, by "
-        "the type of the target)",
+        "the type of the target); or an estimator, as in sklearn.ensemble:RandomForestClassifier:n_estimators=50",
     )
     search.add_argument("--time", metavar="COL", help="time of the event or of censoring, with --model cox")
     search.add_argument("--event", metavar="COL", help="1 (true) for an event, 0 for censoring, with --model cox")
@@ -278,8 +304,8 @@ def _add_parameters(search: argparse._ArgumentGroup) -> None:
         default="auto",
         metavar="NAME[:KEY=VALUE,...]",
         help=f"linear: {_names('linear')} (default: ebic); discriminant: {_names('discriminant')} (default: trace); "
-        f"other models: {' '.join(OF_LIKELIHOODS)} (default: ebic); "
-        "with parameters as in cp:sigma2=2 or ebic:gamma=0.5",
+        f"other models: {' '.join(OF_LIKELIHOODS)} (default: ebic); estimators: a scorer of scikit-learn such as "
+        "roc_auc; with parameters as in cp:sigma2=2 or ebic:gamma=0.5",
     )
     _add_thresholds(search)
     search.add_argument(

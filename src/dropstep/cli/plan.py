@@ -9,7 +9,10 @@ from dropstep import __version__
 from dropstep.cli import facts, output
 from dropstep.cli.design import Design
 from dropstep.data.target import MODELS
+from dropstep.models.estimator.family import N_FOLDS
+from dropstep.models.families import as_family
 from dropstep.models.least_squares.problem import choose_solver
+from dropstep.models.resampling import Resamples
 from dropstep.readers import Column
 from dropstep.readers.wording import shortened
 from dropstep.search.strategies import as_strategy
@@ -25,6 +28,8 @@ def planned(design: Design, args: argparse.Namespace, command: str) -> str:
     if args.format == "csv":
         return output.as_csv([head, *rows])
     cost = _cost(design, args)
+    if isinstance(as_family(args.model), Resamples):
+        cost |= {"solver": "fits", "max_fits": cost["max_evaluations"] * (args.cv or N_FOLDS), "gram_bytes": 0}
     if args.format == "json":
         document = {"schema": SCHEMA, "dropstep": __version__, "command": command, **facts.as_data(design)}
         notes = design.notes_with(design.sample.notes)
@@ -37,11 +42,16 @@ def planned(design: Design, args: argparse.Namespace, command: str) -> str:
         f"strategy {as_strategy(args.strategy)[0]}, solver {cost['solver']}",
         f"evaluations: {cost['first_scan']:,} for the first feature, "
         f"at most {cost['max_evaluations']:,} for one forward pass",
-        f"memory: {_bytes(cost['table_bytes'])} for {n:,} x {p:,} numbers, and at most "
-        f"{_bytes(cost['gram_bytes'])} for the Gram matrix",
+        *([f"fits: at most {cost['max_fits']:,} for one forward pass"] if cost["max_fits"] is not None else []),
+        _memory(n, p, cost),
         *(f"would write {file}" for file in (args.output, args.report) if file),
     ]
     return "\n\n".join([facts.heading(design), output.as_table(head, shown, "<<<<"), "\n".join(lines)])
+
+
+def _memory(n: int, p: int, cost: dict[str, Any]) -> str:
+    table = f"memory: {_bytes(cost['table_bytes'])} for {n:,} x {p:,} numbers"
+    return table + (f", and at most {_bytes(cost['gram_bytes'])} for the Gram matrix" if cost["gram_bytes"] else "")
 
 
 def _cost(design: Design, args: argparse.Namespace) -> dict[str, Any]:
@@ -58,6 +68,7 @@ def _cost(design: Design, args: argparse.Namespace) -> dict[str, Any]:
         "solver": solver,
         "first_scan": candidates,
         "max_evaluations": sum(candidates - done for done in range(scans)),
+        "max_fits": None,
         "table_bytes": design.sample.table.values.nbytes,
         "gram_bytes": 8 * p * p if solver == "gram" else 8 * p * n_rows,
     }

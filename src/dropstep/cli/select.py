@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from dropstep import __version__
-from dropstep.cli import facts, output
-from dropstep.cli.design import PARAMETERS, Design, read_design
+from dropstep.cli import INTERRUPTED, facts, output
+from dropstep.cli.design import FITS, PARAMETERS, Design, read_design
 from dropstep.cli.plan import planned
 from dropstep.cli.progress import Progress
 from dropstep.coefficients import Coefficients
@@ -18,7 +18,7 @@ from dropstep.presentation.coefficients import lines as coefficient_lines
 from dropstep.presentation.summary import Entry, entries, moves, reversals
 from dropstep.presentation.text import MAX_TEXT_WIDTH, printable
 from dropstep.readers.wording import counted
-from dropstep.result import PartialTest, SelectionPath, Step
+from dropstep.result import PartialTest, SelectionPath, Step, StopReason
 from dropstep.search.strategies import as_strategy
 from dropstep.select import select
 
@@ -26,8 +26,9 @@ SCHEMA = "dropstep.select/2"
 
 
 def run(args: argparse.Namespace, command: str) -> int:
-    """Run the command and return the exit code."""
+    """Run the command and return the exit code; a search that was interrupted has a result, too."""
     _check_files(args)
+    interrupted = False
     with Progress(quiet=args.quiet) as progress:
         design = read_design(args, progress)
         if args.dry_run:
@@ -37,9 +38,10 @@ def run(args: argparse.Namespace, command: str) -> int:
             path = replace(path, notes=design.notes_with(path.notes), coefficients=design.named(path.coefficients))
             _write(design, path, args, command)
             notes, result = path.notes, _formatted(design, path, args.format, command)
+            interrupted = path.stop is StopReason.INTERRUPTED
     facts.print_notes(notes, quiet=args.quiet)
     output.show(result)
-    return 0
+    return INTERRUPTED if interrupted else 0
 
 
 def _check_files(args: argparse.Namespace) -> None:
@@ -60,14 +62,27 @@ def _search(design: Design, args: argparse.Namespace, progress: Progress) -> Sel
         text = f"{step.phase}: {selected} selected, {counted(step.pool, 'candidate')}"
         progress.update(text, done, bound, bound=True)
 
+    def report_fit(done: int, remaining: int) -> None:
+        text = f"{selected} selected, {counted(done, 'fit')} done, about {remaining:,} remaining"
+        progress.update(text, done, done + remaining)
+
     progress.restart()
     progress.update(f"{as_strategy(args.strategy)[0]} over {counted(len(design.features), 'feature')}")
-    parameters = {name: getattr(args, name) for name in ("strategy", *PARAMETERS)} | design.parameters
+    parameters = {name: getattr(args, name) for name in ("strategy", *PARAMETERS, *FITS)} | design.parameters
     parameters |= {"equivalents": bool(args.report) or args.format == "json"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # they are among the notes of the path
-        per_row: dict[str, Any] = {"sample_weight": design.weights, "offset": design.offset, "strata": design.strata}
-        return select(design.table, design.y, **parameters, **per_row, callback=report)
+        return select(
+            design.table,
+            design.y,
+            **parameters,
+            sample_weight=design.weights,
+            offset=design.offset,
+            strata=design.strata,
+            sample_groups=design.row_groups,
+            callback=report,
+            progress=report_fit,
+        )
 
 
 def _write(design: Design, path: SelectionPath, args: argparse.Namespace, command: str) -> None:
@@ -170,6 +185,8 @@ def _as_data(design: Design, path: SelectionPath, command: str) -> dict[str, Any
         "start": path.start,
         "stop": {"reason": path.stop.name.lower(), "text": str(path.stop)},
         "n_evaluations": path.n_evaluations,
+        "n_fits": path.n_fits,
+        "fits_saved": path.fits_saved,
         "r2": path.r2,
         "adj_r2": path.adj_r2,
         "df_resid": None if path.coefficients is None else path.coefficients.df_resid,
@@ -182,6 +199,7 @@ def _as_data(design: Design, path: SelectionPath, command: str) -> dict[str, Any
                 "features": path.names(step.features),
                 "gain": step.gain,
                 "score": step.score,
+                "score_std_error": step.score_std_error,
                 "pool": step.pool,
                 "test": _test(step.test),
             }

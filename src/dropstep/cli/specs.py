@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from dropstep.cli.estimators import estimator_of, is_scorer
 from dropstep.models.families import FAMILIES
 from dropstep.models.glm.family import LikelihoodFamily
 from dropstep.models.least_squares.criteria import CRITERIA, Criterion
@@ -18,12 +19,16 @@ PARAMETRIC_STRATEGIES: Mapping[str, type[FBED]] = {"fbed": FBED}
 
 
 def criterion_of(text: str) -> str | Criterion:
-    """A criterion by name, or with parameters: cp:sigma2=2,per_sample."""
+    """A criterion by name, with parameters (cp:sigma2=2,per_sample), or a scorer of scikit-learn."""
+    if text not in CRITERIA and is_scorer(text):
+        return text
     return _named("criterion", text, ["auto", *CRITERIA, "deviance"], CRITERIA)
 
 
-def model_of(text: str) -> str | LikelihoodFamily:
-    """A model by name, or with parameters: logistic:shortlist=16 or cox:ties=breslow."""
+def model_of(text: str) -> Any:
+    """A model by name, with parameters (logistic:shortlist=16, cox:ties=breslow), or an estimator (sklearn.svm:SVC)."""
+    if ":" in text and text.partition(":")[0] not in FAMILIES:
+        return estimator_of(text)
     families = {name: type(family) for name, family in FAMILIES.items() if isinstance(family, LikelihoodFamily)}
     return _named("model", text, list(FAMILIES), families)
 

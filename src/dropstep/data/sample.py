@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -35,12 +35,22 @@ class Rows:
 
     Attributes
     ----------
-    weights, offset, strata : array-like of shape (n_samples,), str or None
+    weights, offset, strata, groups : array-like of shape (n_samples,), str or None
+        Sample weights, offset, strata, and groups of dependent rows.
+    metadata : mapping of str to array-like
+        What an estimator's `fit`, a scorer or a splitter takes in addition.
     """
 
     weights: Any = None
     offset: Any = None
     strata: Any = None
+    groups: Any = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def split_from(self, X: Any, y: Any) -> tuple[Any, Any, dict[str, Any]]:
+        """X without the columns that y and these values name, y, and the values by their parameters."""
+        named = {"sample_weight": self.weights, "offset": self.offset, "strata": self.strata}
+        return split_columns(X, y, {**named, "sample_groups": self.groups})
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +98,7 @@ class Sample(Features):
         The target.
     weights : ndarray of shape (n_samples,) or None
         Row weights.
-    offset, strata : array-like of shape (n_samples,) or None
+    offset, strata, groups : array-like of shape (n_samples,) or None
         As given, for the rows that are used.
     rows : ndarray of bool or None
         Rows of the table that are used; None if all are.
@@ -101,6 +111,7 @@ class Sample(Features):
     weights: Floats | None
     offset: Any
     strata: Any
+    groups: Any
     rows: NDArray[np.bool_] | None
     features: Table | Frame
 
@@ -111,7 +122,6 @@ def sample_of(
     rows: Rows,
     given: Parameters,
     read_target: ReadTarget,
-    row_groups: Any = None,
     *,
     ignore_separating: bool = False,
 ) -> Sample:
@@ -124,13 +134,11 @@ def sample_of(
     y : array-like of shape (n_samples,) or (n_samples, n_targets), str or list of str
         The target, or the columns that contain it.
     rows : Rows
-        Weights, offset and strata.
+        Weights, offset, strata and groups.
     given : Parameters
         Parameters of the selection: `include`, `exclude`, `groups` and `missing`.
     read_target : callable
         Validates y; called with y, the number of rows, and the weights.
-    row_groups : array-like of shape (n_samples,) or None, default=None
-        One label per row, which must not be missing.
     ignore_separating : bool, default=False
         Whether factors that separate classes are ignored, with a note.
 
@@ -140,14 +148,14 @@ def sample_of(
     """
     if given.missing not in MISSING:
         raise ValueError(f"missing must be one of {', '.join(map(repr, MISSING))}; got {given.missing!r}")
-    X, y, others = split_columns(X, y, {"sample_weight": rows.weights, "offset": rows.offset, "strata": rows.strata})
+    X, y, others = rows.split_from(X, y)
     names, table = _target_names(y), read(X)
     choice = as_choice(table.n_features, table.names, given.include, given.exclude, given.groups)
     notes: list[str] = []
     if isinstance(table, Frame):
         table.refuse_unusable(choice.features(choice.exclude))
         choice = _without_identifiers(table, choice, notes)
-    gaps = [] if given.missing != "drop" else _incomplete(table.n_rows, y, (*others.values(), row_groups))
+    gaps = [] if given.missing != "drop" else _incomplete(table.n_rows, y, tuple(others.values()))
     kept, dropped = complete_rows(table, choice, gaps, given.missing)
     if kept is not None and isinstance(table, Frame):  # the rows that remain may be identified by fewer levels
         choice = _without_identifiers(table.at(kept), choice, notes)
@@ -179,6 +187,7 @@ def sample_of(
         weights=weights,
         offset=others["offset"],
         strata=others["strata"],
+        groups=others["sample_groups"],
         rows=kept,
         features=table,
     )

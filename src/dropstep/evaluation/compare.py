@@ -139,14 +139,12 @@ def compare(
     family = as_family(given.model)
     if not isinstance(family, LeastSquaresFamily):
         raise ValueError(f"compare supports the models 'linear' and 'discriminant'; got {given.model!r}")
-    sample = family.sample(X, y, PerRow(), given, row_groups)
+    sample = family.sample(X, y, PerRow(groups=row_groups), given)
     if not isinstance(sample, Sample):
         raise ValueError("compare repeats the selection on parts of the rows, which Moments do not have; pass X and y")
     target = sample.target
     params = {**params, "model": "discriminant" if isinstance(target, Categorical) else "linear"}
-    if row_groups is not None and sample.rows is not None:
-        row_groups = np.asarray(row_groups)[sample.rows]
-    splits = _splits(target, folds, seed, row_groups)
+    splits = _splits(target, folds, seed, sample.groups)
     names = [*strategies, ALL, NONE]
     done, total = 0, len(names) * (len(splits) + 1)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -17,6 +17,8 @@ from dropstep.result import PartialTest, StopReason
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Bools = NDArray[np.bool_]
+
+TIE = 1e-9  # relative difference of gains that is rounding error
 
 
 class Units:
@@ -116,6 +118,12 @@ class Scan:
         None where the model has no test.
     reason : StopReason or None
         Why nothing is feasible.
+    std_errors : ndarray of float or None
+        Standard errors of the gains, where they are means over folds.
+    finalists : ndarray of bool or None
+        Units among which the best is chosen, where gains of the others were estimated from fewer folds; None if all.
+    tie : float
+        Gains closer than this share of the largest are equal, and the lowest unit is chosen.
     """
 
     units: Indices
@@ -126,6 +134,32 @@ class Scan:
     n_fits: int = 0
     tests: Tests | None = None
     reason: StopReason | None = None
+    std_errors: Floats | None = None
+    finalists: Bools | None = None
+    tie: float = TIE
+
+    @property
+    def eligible(self) -> Bools:
+        """Which moves are possible and may be the best."""
+        return self.feasible if self.finalists is None else self.feasible & self.finalists
+
+    def joined(self, other: Scan) -> Scan:
+        """This scan and one of other units for the same selection, without tests."""
+        units = np.concatenate([self.units, other.units])
+        order = np.argsort(units)
+
+        def both(a: Any, b: Any) -> Any:
+            return None if a is None or b is None else np.concatenate([a, b])[order]
+
+        return replace(
+            self,
+            units=units[order],
+            gains=both(self.gains, other.gains),
+            feasible=both(self.feasible, other.feasible),
+            tests=None,
+            std_errors=both(self.std_errors, other.std_errors),
+            finalists=both(self.finalists, other.finalists),
+        )
 
 
 class Model(Protocol):
@@ -232,7 +266,7 @@ class Problem(Protocol):
 class Family(Protocol):
     """A model family, with its parameters."""
 
-    def sample(self, X: Any, y: Any, rows: Rows, given: Parameters, row_groups: Any = None) -> Features:
+    def sample(self, X: Any, y: Any, rows: Rows, given: Parameters) -> Features:
         """Validate data: the features, and whatever else the family uses of the table."""
         ...
 
@@ -281,9 +315,12 @@ class CriterionInfo:
         Whether no feature can worsen the score.
     share : bool
         Whether gains are shares, so that a number such as 0.05 is a plausible threshold.
+    resampled : bool, default=False
+        Whether gains are means over folds, so that one standard error is their "auto" threshold.
     """
 
     name: str
     penalised: bool
     monotone: bool
     share: bool
+    resampled: bool = False

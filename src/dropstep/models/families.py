@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dropstep.models.base import Family
+from dropstep.models.estimator.family import Estimator, is_estimator
 from dropstep.models.glm.family import Cox, Gamma, LikelihoodFamily, Logistic, Poisson
 from dropstep.models.least_squares.family import LeastSquaresFamily
 
@@ -21,12 +22,14 @@ MODELS = tuple(FAMILIES)
 
 
 def as_family(model: Any) -> Family:
-    """A family by name, or as an object with parameters."""
-    if isinstance(model, LikelihoodFamily):
+    """A family by name, as an object with parameters, or of a scikit-learn estimator."""
+    if isinstance(model, LikelihoodFamily | Estimator):
         return model
+    if is_estimator(model):
+        return Estimator(model)
     if not isinstance(model, str) or model not in FAMILIES:
         raise ValueError(
-            f"model must be one of {', '.join(map(repr, MODELS))}, or an object such as Logistic(shortlist=16); "
-            f"got {model!r}"
+            f"model must be one of {', '.join(map(repr, MODELS))}, an object such as Logistic(shortlist=16), or a "
+            f"scikit-learn estimator; got {model!r}"
         )
     return FAMILIES[model]

@@ -82,6 +82,41 @@ class Significance:
 
 
 @dataclass(frozen=True)
+class StandardErrors:
+    """A gain or loss above a multiple of its standard error, from the paired differences of the fold scores.
+
+    Parameters
+    ----------
+    multiple : float, default=1.0
+        Number of standard errors.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from dropstep import StandardErrors, select
+    >>> path = select(*load_diabetes(return_X_y=True), model=LinearRegression(), enter=StandardErrors(2))
+    >>> path.selected
+    (2, 8)
+    """
+
+    multiple: float = 1.0
+
+    def __post_init__(self) -> None:
+        real = isinstance(self.multiple, Real) and not isinstance(self.multiple, bool)
+        if not real or not 0 <= self.multiple < math.inf:
+            raise ValueError(f"multiple must be a finite number from 0; got {self.multiple!r}")
+
+    def justifies(self, scan: Scan) -> Bools:
+        if scan.std_errors is None:
+            raise ValueError(f"{self!r} needs scores of at least 2 folds, which this model does not have; use a number")
+        return scan.gains > self.multiple * scan.std_errors
+
+    def justifies_one(self, scan: Scan, at: int) -> bool:
+        return bool(self.justifies(scan)[at])
+
+
+@dataclass(frozen=True)
 class Rules:
     """What may enter, leave and be dropped, and how many units there may be."""
 
@@ -101,8 +136,9 @@ def as_rules(
 ) -> Rules:
     """Rules from parameters.
 
-    "auto" is 0 for penalised criteria and a test for the others. An explicit `enter` holds for `leave` too, unless that
-    is given; `drop=None` follows `leave` where that is a number, and is the test at 0.05 otherwise.
+    "auto" is 0 for penalised criteria, one standard error for means over folds, and a test for the others. An explicit
+    `enter` holds for `leave` too, unless that is given; `drop=None` follows `leave`, unless that is a test: then it is
+    the test at 0.05.
     """
     for name, value in (("enter", enter), ("leave", leave), ("drop", "auto" if drop is None else drop)):
         _check(name, value, criterion)
@@ -110,15 +146,19 @@ def as_rules(
     def rule(value: Any, test: Significance) -> Rule:
         if isinstance(value, Significance):
             return value.corrected(n_choices)
+        if isinstance(value, StandardErrors):
+            return value
         if not isinstance(value, str):
             return Threshold(float(value))
+        if criterion.resampled:
+            return StandardErrors()
         return Threshold(0.0) if criterion.penalised else test.corrected(n_choices)
 
     corrected, plain = Significance(LEVEL, "bonferroni"), Significance(LEVEL)
     entering = rule(enter, corrected)
     leaving = entering if _is_auto(leave) and not _is_auto(enter) else rule(leave, corrected)
     if drop is None:
-        dropping: Rule = leaving if isinstance(leaving, Threshold) else plain
+        dropping: Rule = plain if isinstance(leaving, Significance) else leaving
     else:
         dropping = rule(drop, plain)
     if strategy == "stepwise":
@@ -131,7 +171,7 @@ def _is_auto(value: Any) -> bool:
 
 
 def _check(name: str, value: Any, criterion: CriterionInfo) -> None:
-    if _is_auto(value) or isinstance(value, Significance):
+    if _is_auto(value) or isinstance(value, Significance | StandardErrors):
         return
     if not isinstance(value, Real) or isinstance(value, bool) or math.isnan(value):
         raise ValueError(f"{name} must be 'auto', a number, or a rule such as Significance(0.05); got {value!r}")
@@ -152,6 +192,11 @@ def _refuse_cycles(enter: Rule, leave: Rule) -> None:
             raise ValueError(
                 f"stepwise could cycle where staying takes a smaller p-value than entering (enter at {entering:g}, "
                 f"leave at {staying:g}); choose a level for leave that is at least that for enter"
+            )
+        case StandardErrors(least), StandardErrors(most) if most > least:
+            raise ValueError(
+                f"stepwise could cycle where leaving takes more standard errors than entering (enter={enter!r}, "
+                f"leave={leave!r}); choose a multiple for leave that is at most that for enter"
             )
 
 

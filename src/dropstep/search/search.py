@@ -12,11 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dropstep.models.base import Bools, CheapScans, Floats, Indices, Model, Scan, StartsFromAll, Units
+from dropstep.models.base import TIE, Bools, CheapScans, Floats, Indices, Model, Scan, StartsFromAll, Units
+from dropstep.models.resampling import Resampled
 from dropstep.result import Action, PartialTest, Phase, Step, StopReason
-from dropstep.search.rules import Rules, Significance
-
-TIE = 1e-9  # gains closer than this share of the largest are equal, and the lowest index wins
+from dropstep.search.rules import Rules, Significance, Threshold
 
 
 class Move(NamedTuple):
@@ -40,13 +39,14 @@ class Search:
         self.selected: list[int] = []
         self.dropped: Indices = np.empty(0, dtype=np.intp)
         self.include = tuple(include)
-        self.n_evaluations = self.n_fits = 0
+        self.n_evaluations = self._n_fits = self.n_spared = 0  # spared: gains of dropped candidates, per scan
         self.stop: StopReason | None = None
         self._in_pool = np.ones(units.n, dtype=bool)
         self._in_pool[[*include, *exclude]] = False
         self._scan: Scan | None = None  # of the pool, for the present selection
         self._stale: Indices = np.empty(0, dtype=np.intp)  # units recalled since that scan
         self._cheap = model if isinstance(model, CheapScans) else None
+        self._resampled = model if isinstance(model, Resampled) else None
         self._last_gains = np.full(units.n, -np.inf)
         self._visited: set[frozenset[int]] = set()
 
@@ -67,6 +67,11 @@ class Search:
         return self._signed(self.model.score)
 
     @property
+    def n_fits(self) -> int:
+        """Models fitted."""
+        return self._n_fits if self._resampled is None else self._resampled.n_fits
+
+    @property
     def full(self) -> bool:
         """True if `max_features` is reached."""
         return self.rules.max_features is not None and len(self.selected) >= self.rules.max_features
@@ -74,18 +79,24 @@ class Search:
     def additions(self) -> Scan:
         """Gains of the candidates, computed once per selection."""
         if self._scan is None or len(self._stale):
-            scan = self.model.additions(self.pool)
+            known = self._scan if self._resampled is not None else None
+            scan = self.model.additions(self.pool if known is None else self._stale)
             self.n_evaluations += scan.n_evaluations if self._scan is None else len(self._stale)
-            self.n_fits += scan.n_fits
+            self._n_fits += scan.n_fits
+            self.n_spared += len(self.dropped) if self._scan is None else 0
             if self._cheap is None:
                 self._last_gains[scan.units] = np.where(scan.feasible, scan.gains, -np.inf)
-            self._scan, self._stale = scan, np.empty(0, dtype=np.intp)
+            self._scan = scan if known is None else known.joined(scan)
+            self._stale = np.empty(0, dtype=np.intp)
         return self._scan
+
+    @property
+    def _removable(self) -> Indices:
+        return np.array(sorted(u for u in self.selected if u not in self.include), dtype=np.intp)
 
     def removals(self) -> Scan:
         """Losses of the selected units that may be removed."""
-        units = np.array(sorted(u for u in self.selected if u not in self.include), dtype=np.intp)
-        scan = self.model.removals(units)
+        scan = self.model.removals(self._removable)
         self._count(scan)
         return scan
 
@@ -130,7 +141,7 @@ class Search:
         tests = scan.tests
         if isinstance(self.rules.enter, Significance) and tests is not None and not tests.ordered_by_gain:
             return first_best(-tests.log_p_values, scan.feasible)
-        return first_best(scan.gains, scan.feasible)
+        return first_best(scan.gains, scan.eligible, scan.tie)
 
     def visit(self) -> bool:
         """Record that the search continues from this selection; False if it did before, and would cycle.
@@ -169,20 +180,22 @@ class Search:
     def cheapest_removal(self) -> Move | None:
         """The selected unit whose removal worsens the score least, whatever the rules say."""
         scan = self._exact_removals()
-        at = first_best(-scan.gains, scan.feasible)
+        at = first_best(-scan.gains, scan.eligible, scan.tie)
         return None if at is None else _removal(scan, at)
 
     def best_removal(self) -> Move | None:
         """The least useful selected unit, if it may leave; otherwise None."""
+        too_many = self.rules.max_features is not None and len(self.selected) > self.rules.max_features
+        if not too_many and not self._cheap and self.rules.leave == Threshold(-math.inf):
+            return None  # no loss is so small: not one fit is needed to know that
         scan = self._exact_removals()
         tests = scan.tests
         if isinstance(self.rules.leave, Significance) and tests is not None and not tests.ordered_by_gain:
             at = first_best(tests.log_p_values, scan.feasible)
         else:
-            at = first_best(-scan.gains, scan.feasible)
+            at = first_best(-scan.gains, scan.eligible, scan.tie)
         if at is None:
             return None
-        too_many = self.rules.max_features is not None and len(self.selected) > self.rules.max_features
         if not too_many and self.rules.leave.justifies_one(scan, at):
             return None
         return _removal(scan, at)
@@ -200,6 +213,8 @@ class Search:
     def best_exchange(self, pool: Indices | None = None) -> tuple[Move, Move] | None:
         """The removal, and the addition (of the pool) in its place, that together gain most, if the score improves."""
         pool = self.pool if pool is None else pool
+        if self._resampled is not None:
+            return self._best_pair(self._resampled, pool)
         removals = self._all_removals()
         self.n_evaluations -= removals.n_evaluations  # an exchange is evaluated as a pair
         if self.model.saturated() is StopReason.EXACT or not len(removals.units) or not len(pool):
@@ -211,6 +226,19 @@ class Search:
             return None
         out, into = divmod(best, len(pool))
         return _removal(removals, out), _addition(scans[out], into)
+
+    def _best_pair(self, model: Resampled, pool: Indices) -> tuple[Move, Move] | None:
+        """The best exchange, where each is evaluated as one move."""
+        removable = self._removable
+        if not len(removable) or not len(pool):
+            return None
+        scan = model.exchanges(removable, pool)
+        self._count(scan)
+        best = first_best(scan.gains, scan.eligible, scan.tie)
+        if best is None or not exceeds(self.value + float(scan.gains[best]), self.value):
+            return None
+        out, into = divmod(best, len(pool))
+        return Move(int(removable[out])), Move(int(pool[into]))
 
     def best_replacement(self) -> tuple[Move, Move] | None:
         """At `max_features`: the best candidate, in the place of the least useful unit, if the score improves."""
@@ -242,6 +270,21 @@ class Search:
         pool = self.pool
         return self.model.independent(pool) if isinstance(self.model, StartsFromAll) else pool.tolist()
 
+    def n_fits_remaining(self) -> int:
+        """An estimate of the fits to come: scans up to `max_features` (the present one if there is no limit) at the \
+average cost of a gain so far."""
+        size = len(self.selected)
+        n_scans = 1 if self.rules.max_features is None else max(self.rules.max_features - size, 1)
+        pool = int(self._in_pool.sum())
+        n_gains = sum(max(pool - i, 0) for i in range(n_scans))
+        return round(n_gains * self.n_fits / max(self.n_evaluations, self.units.n))
+
+    def fits_saved(self) -> dict[str, int]:
+        """Fits that were not necessary, by what saved them; nothing where gains cost no fits."""
+        if self._resampled is None:
+            return {}
+        return {"dropping": self.n_spared * self._resampled.n_folds, **self._resampled.fits_saved}
+
     # --- after the search --------------------------------------------------------------------------------------------
 
     def ranking(self) -> tuple[int, ...]:
@@ -272,7 +315,7 @@ class Search:
         An exchange costs the loss less what the candidate gains once the unit is removed; at most `near` are returned,
         cheapest first, whose exchange costs up to `share` of the loss. Units are named by their first feature.
         """
-        evaluations, fits = self.n_evaluations, self.n_fits
+        evaluations, fits = self.n_evaluations, self._n_fits
         pool, removals = np.sort(np.concatenate([self.pool, self.dropped])), self._all_removals()
         known = dict(zip(removals.units.tolist(), removals.gains.tolist(), strict=True))
         first = {u: self.units.features([u])[0] for u in [v for v in self.selected if v in known][:most]}
@@ -283,7 +326,7 @@ class Search:
             costs = loss - gains
             cheapest = [i for i in np.argsort(costs, kind="stable")[:near] if costs[i] <= share * loss]
             found[feature] = tuple((self.units.features([int(pool[i])])[0], float(costs[i])) for i in cheapest)
-        self.n_evaluations, self.n_fits = evaluations, fits
+        self.n_evaluations, self._n_fits = evaluations, fits
         return {feature: known[unit] for unit, feature in first.items()}, found
 
     # --- steps -------------------------------------------------------------------------------------------------------
@@ -316,8 +359,14 @@ class Search:
         return self._pool_step(phase, "recall", units)
 
     def _pool_step(self, phase: Phase, action: Action, units: Indices) -> Step:
-        features = tuple(sorted(self.units.features(units)))
-        return Step(phase, action, features, 0.0, self.score, int(np.count_nonzero(self._in_pool)))
+        return self._step(phase, action, tuple(sorted(self.units.features(units))), 0.0)
+
+    def _step(
+        self, phase: Phase, action: Action, features: tuple[int, ...], gain: float, test: PartialTest | None = None
+    ) -> Step:
+        std_error = None if self._resampled is None else self._resampled.score_std_error
+        pool = int(np.count_nonzero(self._in_pool))
+        return Step(phase, action, features, gain, self.score, pool, test, std_error)
 
     def _moved(self, phase: Phase, action: Action, units: Sequence[int], move: Move | None = None) -> Step:
         """Add or remove units: those of a move, or all that a search starts from.
@@ -339,15 +388,14 @@ class Search:
         difference = 0.0 if after == before else after - before
         if not abs(gain - difference) <= TIE * max(abs(before), abs(after)):
             gain = difference
-        pool = int(np.count_nonzero(self._in_pool))
-        return Step(phase, action, self.units.features(units), gain, self.score, pool, test)
+        return self._step(phase, action, self.units.features(units), gain, test)
 
     def _signed(self, score: float) -> float:
         return score if self.model.greater_is_better else -score
 
     def _count(self, scan: Scan) -> None:
         self.n_evaluations += scan.n_evaluations
-        self.n_fits += scan.n_fits
+        self._n_fits += scan.n_fits
 
 
 def _addition(scan: Scan, at: int) -> Move:
@@ -370,7 +418,7 @@ def exceeds(a: float, b: float) -> bool:
     return a - b > TIE * max(abs(a), abs(b)) if np.isfinite(b) else a > b
 
 
-def first_best(values: Floats, feasible: Bools) -> int | None:
+def first_best(values: Floats, feasible: Bools, tie: float = TIE) -> int | None:
     """The first of the largest feasible values; values that differ by rounding, relative to the largest, are equal."""
     if not len(values) or not feasible.any():
         return None
@@ -381,4 +429,4 @@ def first_best(values: Floats, feasible: Bools) -> int | None:
         return at if best > 0 else int(feasible.argmax())
     if not math.isfinite(least):
         least = float(values.min(initial=best, where=np.isfinite(values)))
-    return int((among[: at + 1] >= best - TIE * max(best, -least)).argmax())
+    return int((among[: at + 1] >= best - tie * max(best, -least)).argmax())

@@ -52,13 +52,13 @@ class LikelihoodFamily:
         if n is not None and (not isinstance(n, Integral) or isinstance(n, bool) or n < 1):
             raise ValueError(f"shortlist must be None or a whole number from 1; got {n!r}")
 
-    def sample(self, X: Any, y: Any, rows: Rows, given: Parameters, row_groups: Any = None) -> Sample:
+    def sample(self, X: Any, y: Any, rows: Rows, given: Parameters) -> Sample:
         """Validate data."""
         if isinstance(X, Moments):
             raise ValueError(f"Moments do not suffice for model {self.kind!r}, whose weights change; pass X and y")
         if rows.strata is not None and self.kind != "cox":
             raise ValueError(f"strata does not apply to model {self.kind!r}; use model='cox', or omit strata")
-        return sample_of(X, y, rows, given, self._target, row_groups)
+        return sample_of(X, y, rows, given, self._target)
 
     def problem(self, sample: Sample, solver: str, max_features: int | None) -> LikelihoodProblem:
         """The likelihood and the design matrix of a sample."""
@@ -195,9 +195,9 @@ class Cox(LikelihoodFamily):
 
     ties: Ties = "efron"
 
-    def sample(self, X: Any, y: Any, rows: Rows, given: Parameters, row_groups: Any = None) -> Sample:
+    def sample(self, X: Any, y: Any, rows: Rows, given: Parameters) -> Sample:
         """Validate data; a structured y becomes two columns."""
-        return super().sample(X, as_columns(y), rows, given, row_groups)
+        return super().sample(X, as_columns(y), rows, given)
 
     def _target(self, y: Any, n_rows: int, weights: Floats | None) -> Survival:
         return as_survival(y, n_rows)

@@ -46,14 +46,14 @@ class LeastSquaresFamily:
 
     kind: Literal["auto", "linear", "discriminant"]
 
-    def sample(self, X: Any, y: Any, rows: Rows, given: Parameters, row_groups: Any = None) -> Sample | MomentsSample:
+    def sample(self, X: Any, y: Any, rows: Rows, given: Parameters) -> Sample | MomentsSample:
         """Validate data: a table, or moments."""
         for name, value in (("offset", rows.offset), ("strata", rows.strata)):
             if value is not None:
                 owners = "'poisson', 'gamma', 'logistic' or 'cox'" if name == "offset" else "'cox'"
                 raise ValueError(f"{name} does not apply to model {self.kind!r}; use model={owners}, or omit {name}")
         if not isinstance(X, Moments):
-            return sample_of(X, y, rows, given, self._target, row_groups, ignore_separating=True)
+            return sample_of(X, y, rows, given, self._target, ignore_separating=True)
         if y is not None or rows.weights is not None:
             raise ValueError("Moments carry their y and their weights; omit y and sample_weight")
         names = X.feature_names

@@ -42,4 +42,5 @@ CRITERIA = {
 SOLVERS = {
     "gram": "Gram matrix precomputed in one pass over the rows",
     "columns": "rows of the Gram matrix computed on demand",
+    "fits": "the estimator is fitted for every evaluation",
 }

@@ -10,7 +10,7 @@ from typing import Any
 
 from dropstep.presentation import summary
 from dropstep.presentation.html import Html, feature_name, feature_names, join, tag
-from dropstep.presentation.report import descriptions
+from dropstep.presentation.report import descriptions, resampled
 from dropstep.presentation.report.coefficients import coefficients
 from dropstep.presentation.report.section import Section, section, table
 from dropstep.presentation.report.snippet import code_of, snippet
@@ -29,7 +29,8 @@ def all_sections(path: SelectionPath, command: str | None, data: Mapping[str, An
     """The sections in order; those about the data, the coefficients and the steps are omitted if there are none."""
     facts = [(name, _value(value)) for name, value in data.items() if name != "notes"]
     about_data = [section("data", "Data", "Data", _facts(facts))] if facts else []
-    about_steps = [drawing(path), dropped(path), equivalents(path)] if path.steps else []
+    about_steps = [drawing(path), *scores_by_size(path), dropped(path)] if path.steps else []
+    about_steps += [equivalents(path)] if path.steps and not path.fits_saved else []
     about_fit = [coefficients(path.coefficients)] if path.coefficients is not None and path.selected else []
     last = [steps(path)] if path.steps else []
     return [
@@ -187,6 +188,12 @@ def drawing(path: SelectionPath) -> Section:
     return section("path", "Path", "Path", tag("figure", legend(path), *drawings, caption))
 
 
+def scores_by_size(path: SelectionPath) -> list[Section]:
+    """Score by number of features with its band, where scores are means over folds."""
+    found, heading = resampled.sizes(path), "Score by number of features"
+    return [section("sizes", "Sizes", heading, *resampled.by_size(path, found))] if found else []
+
+
 def steps(path: SelectionPath) -> Section:
     """The table of all steps, folded."""
     head = [("Step", "num"), ("Action", None), ("Gain", "num"), (path.criterion, "num"), ("p", "num"), ("Pool", "num")]
@@ -315,6 +322,8 @@ def cost(path: SelectionPath) -> Section:
     """Number of evaluations, and how many dropping saved."""
     spent, heading = summary.cost(path), "Computational cost"
     sentence = f"The search computed {count(spent.computed, 'gain')}."
+    if path.fits_saved:
+        return section("cost", "Cost", heading, tag("p", sentence), resampled.fits(path))
     if not spent.saved:
         return section("cost", "Cost", heading, tag("p", f"{sentence} Dropping saved none."))
     total = f"Without dropping, the same additions would have required {spent.total:,}"

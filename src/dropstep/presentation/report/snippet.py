@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Iterable, KeysView, Mapping, Set, ValuesView
 from dataclasses import MISSING, fields, is_dataclass
@@ -65,6 +66,8 @@ def _parameters(path: SelectionPath) -> dict[str, Any]:
     first = {"strategy": passed.pop("strategy")} if "strategy" in passed else {}
     if path.from_moments:
         parameters = {**first, **passed}
+    elif path.solver == "fits":  # an estimator
+        parameters = {**first, "model": path.params["model"], **passed}
     else:
         given = path.params.get("model")
         model = path.model if given is None or isinstance(given, str) else given
@@ -153,6 +156,8 @@ def _sorted(values: Set[Any]) -> list[Any]:
 def _object(value: Any) -> Literal:
     """A criterion or a rule of dropstep: its class, with the parameters that differ from their defaults."""
     kind = type(value)
+    if hasattr(value, "get_params"):
+        return _estimator(value)
     if not is_dataclass(value) or kind.__module__.split(".")[0] != "dropstep":
         raise NoLiteralError(f"{value!r} has no literal")
     parts, needed = [], {_origin(kind)}
@@ -163,6 +168,29 @@ def _object(value: Any) -> Literal:
             parts.append(f"{parameter.name}={code}")
             needed |= more
     return f"{kind.__name__}({', '.join(parts)})", frozenset(needed)
+
+
+def _estimator(value: Any) -> Literal:
+    """An estimator: its class, with the parameters that differ from their defaults."""
+    kind = type(value)
+    if "<locals>" in kind.__qualname__:
+        raise NoLiteralError(f"{kind.__qualname__} cannot be imported")
+    defaults = {name: p.default for name, p in inspect.signature(kind).parameters.items()}
+    parts, needed = [], {(kind.__module__.split("._")[0], kind.__name__)}  # scikit-learn's own modules are private
+    for name, given in value.get_params(deep=False).items():
+        code, more = literal(given)
+        if defaults.get(name) is inspect.Parameter.empty or code != _code(defaults.get(name)):
+            parts.append(f"{name}={code}")
+            needed |= more
+    return f"{kind.__name__}({', '.join(parts)})", frozenset(needed)
+
+
+def _code(default: Any) -> str | None:
+    """The code of a default; None if it has no literal."""
+    try:
+        return literal(default)[0]
+    except NoLiteralError:
+        return None
 
 
 def _origin(kind: type) -> Import:

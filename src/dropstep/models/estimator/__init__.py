@@ -1,0 +1,1 @@
+"""Any scikit-learn estimator, scored by cross-validation."""

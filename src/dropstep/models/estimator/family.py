@@ -1,0 +1,164 @@
+"""Any scikit-learn estimator as a family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dropstep.data.frame import Frame, frame_names
+from dropstep.data.groups import as_choice
+from dropstep.data.moments import Moments
+from dropstep.data.sample import Features, Rows, Sample, sample_of
+from dropstep.data.table import Table, listed
+from dropstep.data.target import Categorical, Target, as_target
+from dropstep.models.base import Bools, Units
+from dropstep.models.resampling import Evaluation
+from dropstep.parameters import Parameters
+
+N_FOLDS = 5  # of cv=None
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """A scikit-learn estimator whose features are selected by cross-validation.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Cloned for every fit. A `random_state` of None is set from that of the search, the same for every fit.
+    racing : bool, default=True
+        Whether candidates that a paired test shows to be worse than the leader stop before the last fold.
+    error_score : {"drop", "raise"}, default="drop"
+        What happens to a candidate whose fit raises: it is set aside with a note, or the error is raised.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from dropstep import Estimator, select
+    >>> path = select(*load_iris(return_X_y=True), model=Estimator(GaussianNB(), racing=False))
+    >>> path.selected, round(path.score, 3)
+    ((3,), 0.96)
+    """
+
+    estimator: Any
+    racing: bool = True
+    error_score: Literal["drop", "raise"] = "drop"
+    evaluation: Evaluation = field(default=Evaluation(), init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not is_estimator(self.estimator):
+            raise ValueError(f"estimator must have fit and get_params, as scikit-learn's do; got {self.estimator!r}")
+        if self.error_score not in ("drop", "raise"):
+            raise ValueError(f"error_score must be 'drop' or 'raise'; got {self.error_score!r}")
+
+    def evaluated(self, evaluation: Evaluation) -> Estimator:
+        """The family with its evaluation."""
+        family = replace(self)
+        object.__setattr__(family, "evaluation", evaluation)
+        return family
+
+    def sample(self, X: Any, y: Any, rows: Rows, given: Parameters) -> EstimatorSample | Sample:
+        """Validate data: the table as it is; a table that was read from a file is encoded."""
+        for name, value in (("offset", rows.offset), ("strata", rows.strata)):
+            if value is not None:
+                raise ValueError(f"{name} does not apply to an estimator; omit {name}, or use a model that has it")
+        if isinstance(X, Moments):
+            raise ValueError("Moments do not suffice for an estimator, which is fitted on rows; pass X and y")
+        if isinstance(X, Table | Frame):
+            return sample_of(X, y, rows, given, self._target)
+        X, y, others = rows.split_from(X, y)
+        names = frame_names(X)
+        values = X if hasattr(X, "shape") else np.asarray(X)
+        if len(values.shape) != 2 or 0 in values.shape:
+            raise ValueError(f"X must have rows and features, one column per feature; its shape is {values.shape}")
+        if y is None:
+            raise ValueError("y is None, but an estimator requires a target; pass target values or class labels")
+        n_rows, n_targets = values.shape[0], np.shape(y)[0]
+        if n_targets != n_rows:
+            raise ValueError(f"X and y must have the same number of rows; X has {n_rows}, y has {n_targets}")
+        choice = as_choice(values.shape[1], names, given.include, given.exclude, given.groups)
+        given_per_row = Rows(others["sample_weight"], groups=others["sample_groups"], metadata=rows.metadata)
+        return EstimatorSample(names, values.shape[1], None, choice, None, (), values, y, given_per_row)
+
+    def _target(self, y: Any, n_rows: int, weights: Any) -> Target:
+        from dropstep.models.estimator.scoring import predicts_classes
+
+        kind: Literal["discriminant", "linear"] = "discriminant" if predicts_classes(self.estimator) else "linear"
+        return as_target(y, n_rows, kind, weights)
+
+    def problem(self, sample: EstimatorSample | Sample, solver: str, max_features: int | None) -> EstimatorProblem:
+        """The problem of a sample."""
+        if solver != "auto":
+            raise ValueError(f"solver={solver!r} does not apply to an estimator, which is fitted; use solver='auto'")
+        if isinstance(sample, EstimatorSample):
+            return EstimatorProblem(self, sample.X, sample.y, sample.rows, sample.names)
+        target, rows = sample.target, Rows(sample.weights, groups=sample.groups)
+        if isinstance(target, Categorical):
+            y = target.labels[target.codes]
+        else:
+            y = target.values[:, 0] if target.values.shape[1] == 1 else target.values
+        return EstimatorProblem(self, sample.table.values, y, rows, sample.table.names)
+
+
+@dataclass(frozen=True, eq=False)
+class EstimatorSample(Features):
+    """A table as it is.
+
+    Attributes
+    ----------
+    X : array or frame of shape (n_samples, n_features)
+    y : array-like
+    rows : Rows
+        Weights, groups and metadata.
+    """
+
+    X: Any
+    y: Any
+    rows: Rows
+
+
+def is_estimator(model: Any) -> bool:
+    """Whether an object is an instance with the methods that every estimator of scikit-learn has."""
+    return not isinstance(model, type) and hasattr(model, "fit") and hasattr(model, "get_params")
+
+
+@dataclass(frozen=True, eq=False)
+class EstimatorProblem:
+    """A table as it is, a target, and what is given per row."""
+
+    family: Estimator
+    X: Any
+    y: Any
+    rows: Rows
+    names: tuple[str, ...] | None
+
+    @property
+    def n_columns(self) -> int:
+        return int(self.X.shape[1])
+
+    @property
+    def varying(self) -> Bools:
+        """All columns: what is constant is left to the estimator."""
+        return np.ones(self.n_columns, dtype=bool)
+
+    def model(self, criterion: Any, units: Units, candidates: NDArray[np.intp], n_candidates: int) -> Any:
+        """A model of candidate columns."""
+        from dropstep.models.estimator.build import build_model
+
+        return build_model(self, criterion, units)
+
+    def notes(self, model: Any, excluded: set[int]) -> Iterator[str]:
+        """Notes on failed fits, warnings, and the score without features."""
+        table = Table(np.empty((0, self.n_columns)), self.names)
+        if model.failures:
+            columns = sorted(model.units.columns(list(model.failures)))
+            cause = next(iter(model.failures.values()))
+            yield f"{listed(table, columns)}: set aside, because the estimator cannot be fitted with it ({cause})"
+        for warning, count in model.fits.warnings.items():
+            yield f"{count:,} of {model.fits.n_fits:,} fits: {warning}"
+        yield from model.notes
