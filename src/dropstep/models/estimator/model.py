@@ -153,7 +153,7 @@ class CrossValidated:
         found = self._race(sets, ranks, culprits, champion)
         gains, std_errors = mean_differences(found.scores - before)
         gains[found.finalists] = [row.mean() - before.mean() for row in found.scores[found.finalists]]
-        feasible = ~np.isnan(found.scores).all(axis=1)
+        feasible = np.asarray(~np.isnan(found.scores).all(axis=1))
         return Scan(
             units,
             gains,
