@@ -166,11 +166,18 @@ class _FitReport:
     def __call__(self) -> None:
         """Report a fit; the search ends if the callback returns True."""
         if self._progress is not None and self.search is not None:
-            self.ended |= bool(self._progress(self.search.n_fits, self.search.n_fits_remaining()))
+            self.ended |= bool(self._progress(self.search.n_fits, _n_fits_remaining(self.search)))
 
     def reason(self) -> StopReason | None:
         """Why the search is to end now; None if it is to continue."""
         return StopReason.CALLBACK if self.ended else self._limits.reason()
+
+
+def _n_fits_remaining(search: Search) -> int:
+    """An estimate: scans up to `max_features` (the present one if there is no limit), at the average cost of a gain."""
+    n_scans = 1 if search.rules.max_features is None else max(search.rules.max_features - len(search.selected), 1)
+    n_gains = sum(max(len(search.pool) - i, 0) for i in range(n_scans))
+    return round(n_gains * search.n_fits / max(search.n_evaluations, search.units.n))
 
 
 def _run(search: Search, strategy: Strategy, report: _FitReport, callback: Callback | None) -> _Run:

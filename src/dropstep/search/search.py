@@ -270,15 +270,6 @@ class Search:
         pool = self.pool
         return self.model.independent(pool) if isinstance(self.model, StartsFromAll) else pool.tolist()
 
-    def n_fits_remaining(self) -> int:
-        """An estimate of the fits to come: scans up to `max_features` (the present one if there is no limit) at the \
-average cost of a gain so far."""
-        size = len(self.selected)
-        n_scans = 1 if self.rules.max_features is None else max(self.rules.max_features - size, 1)
-        pool = int(self._in_pool.sum())
-        n_gains = sum(max(pool - i, 0) for i in range(n_scans))
-        return round(n_gains * self.n_fits / max(self.n_evaluations, self.units.n))
-
     def fits_saved(self) -> dict[str, int]:
         """Fits that were not necessary, by what saved them; nothing where gains cost no fits."""
         if self._resampled is None:

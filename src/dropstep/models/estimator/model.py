@@ -11,7 +11,7 @@ import numpy as np
 from dropstep.models.base import CriterionInfo, Floats, Indices, Scan, Units
 from dropstep.models.estimator.fits import Columns, Fits, Task
 from dropstep.models.estimator.ordering import LinearOrdering
-from dropstep.models.estimator.racing import mean_differences, race
+from dropstep.models.estimator.racing import Race, mean_differences, race
 from dropstep.result import StopReason
 
 
@@ -60,7 +60,7 @@ class CrossValidated:
         self.notes = tuple(notes)
         self._selected: list[int] = []
         self.failures: dict[int, str] = {}  # units that are set aside, and why
-        self._n_raced = self._n_scans = 0
+        self._n_raced = 0
 
     # --- queries -----------------------------------------------------------------------------------------------------
 
@@ -148,42 +148,46 @@ class CrossValidated:
         champion: Floats | None = None,
     ) -> Scan:
         """Race sets of columns, and compare each with the base on the folds that it ran."""
-        n_before = self.n_fits
-        failed = np.isin(units, list(self.failures)) if culprits is not None else np.zeros(len(units), dtype=bool)
-        entrants = np.flatnonzero(~failed)
+        n_before, before = self.n_fits, self._fold_scores(base)
+        ranks = np.arange(len(units)) if ranks is None else ranks
+        found = self._race(sets, ranks, culprits, champion)
+        gains, std_errors = mean_differences(found.scores - before)
+        gains[found.finalists] = [row.mean() - before.mean() for row in found.scores[found.finalists]]
+        feasible = np.asarray(~np.isnan(found.scores).all(axis=1))
+        return Scan(
+            units,
+            gains,
+            feasible,
+            n_evaluations=len(units),
+            n_fits=self.n_fits - n_before,
+            std_errors=std_errors if self.n_folds > 1 else None,
+            finalists=found.finalists,
+            reason=None if feasible.any() else StopReason.FAILED,
+            tie=0.0,  # scores are compared as they are, as scikit-learn does
+        )
+
+    def _race(self, sets: Sequence[Columns], ranks: Indices, culprits: Indices | None, champion: Floats | None) -> Race:
+        """Race the sets, except those of units that are set aside."""
+        aside = np.zeros(len(sets), dtype=bool) if culprits is None else np.isin(culprits, list(self.failures))
+        entrants = np.flatnonzero(~aside)
 
         def run(some: Sequence[int], fold: int) -> Floats:
             return self._run([int(entrants[i]) for i in some], sets, fold, culprits)
 
-        ranks = np.arange(len(units)) if ranks is None else ranks
-        found = race(
-            len(entrants), self._next_order(), run, racing=self._racing, ranks=ranks[entrants], champion=champion
-        )
-        run_any = ~np.isnan(found.scores).all(axis=1)
-        if culprits is not None and len(entrants) and not run_any.any() and not self._selected:
-            raise ValueError(f"the estimator can be fitted on no candidate ({self.failures[int(units[entrants[0]])]})")
-        self._n_raced += int(np.isnan(found.scores[run_any]).sum())
-        scores, finalists = np.full((len(units), self.n_folds), np.nan), np.zeros(len(units), dtype=bool)
+        order = self._order()
+        found = race(len(entrants), order, run, racing=self._racing, ranks=ranks[entrants], champion=champion)
+        scored = ~np.isnan(found.scores).all(axis=1)
+        if culprits is not None and len(entrants) and not scored.any() and not self._selected:
+            cause = self.failures[int(culprits[entrants[0]])]
+            raise ValueError(f"the estimator can be fitted on no candidate ({cause}); change it, or exclude columns")
+        self._n_raced += int(np.isnan(found.scores[scored]).sum())
+        scores, finalists = np.full((len(sets), self.n_folds), np.nan), np.zeros(len(sets), dtype=bool)
         scores[entrants], finalists[entrants] = found.scores, found.finalists
-        before = self._fold_scores(base)
-        gains, std_errors = mean_differences(scores - before)
-        gains[finalists] = [row.mean() - before.mean() for row in scores[finalists]]
-        return Scan(
-            units,
-            gains,
-            ~np.isnan(scores).all(axis=1),
-            n_evaluations=len(units),
-            n_fits=self.n_fits - n_before,
-            std_errors=std_errors if self.n_folds > 1 else None,
-            finalists=finalists,
-            reason=None if run_any.any() else StopReason.FAILED,
-            tie=0.0,  # scores are compared as they are, as scikit-learn does
-        )
+        return Race(scores, finalists)
 
-    def _next_order(self) -> list[int]:
-        """The folds in order, from another one in each scan: no fold is always the first to judge."""
-        at = self._n_scans % self.n_folds
-        self._n_scans += 1
+    def _order(self) -> list[int]:
+        """The folds in order, from another one for each size: no fold is always the first to judge."""
+        at = len(self._selected) % self.n_folds
         return [*self._fold_order[at:], *self._fold_order[:at]]
 
     def _run(self, some: Sequence[int], sets: Sequence[Columns], fold: int, culprits: Indices | None) -> Floats:
