@@ -21,7 +21,8 @@ from dropstep.models.least_squares.family import LeastSquaresProblem
 from dropstep.models.least_squares.problem import problem_of
 from dropstep.parameters import Parameters
 from dropstep.projection.projection import Projection
-from dropstep.search.search import Move, Search
+from dropstep.search.moves import Move
+from dropstep.search.search import Search
 from dropstep.select import _search
 from problems import compare, problem
 from tables import RandomTable, tables

@@ -29,7 +29,7 @@ def run(args: argparse.Namespace, command: str) -> int:
             strategies=args.strategies or tuple(STRATEGIES),
             folds=args.folds,
             seed=args.seed,
-            row_groups=design.row_groups,
+            row_groups=design.rows.groups,
             svm=args.svm,
             tick=progress.update,
             **{name: getattr(args, name) for name in PARAMETERS} | design.parameters,
@@ -81,7 +81,7 @@ def _as_table(design: Design, results: list[dict[str, Any]], args: argparse.Name
         size = "refused" if row["n_features"] is None else str(row["n_features"])
         rows.append([row["strategy"], size, *cells, *errors])
     table = output.as_table(head, rows, "<" + ">" * (len(head) - 1))
-    grouped = " of whole groups" if design.row_groups is not None else ""
+    grouped = " of whole groups" if design.rows.groups is not None else ""
     below = (
         f"{_measure(design)}: mean ± standard deviation over {args.folds} folds{grouped} (seed {args.seed}), "
         "selection repeated inside every fold.\nfeatures, evaluations and time: on all rows."

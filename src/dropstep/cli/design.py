@@ -53,12 +53,8 @@ class Design:
         The features.
     y : ndarray
         Numbers, one column per target, or class labels.
-    weights, offset : ndarray or None
-        Sample weights, and the offset.
-    strata : ndarray or None
-        Stratum of each row.
-    row_groups : ndarray or None
-        Group of each row, for cross-validation.
+    rows : Rows
+        Sample weights, offset, strata, and groups of rows for cross-validation.
     parameters : dict
         The parameters of select that depend on the file: include, groups and missing.
     sample : Sample
@@ -74,10 +70,7 @@ class Design:
     targets: tuple[Column, ...]
     table: Table | Frame
     y: NDArray[Any]
-    weights: Floats | None
-    offset: Floats | None
-    strata: NDArray[Any] | None
-    row_groups: NDArray[Any] | None
+    rows: Rows
     parameters: dict[str, Any]
     sample: Sample
     notes: tuple[str, ...] = ()
@@ -149,12 +142,7 @@ def design_of(source: Source, args: argparse.Namespace) -> Design:
         raise ValueError(f"{source.shown}: no feature remains; every column except the target is ignored")
     targets, family = tuple(columns[j] for j in roles.targets), as_family(args.model)
     y = _survival(*targets) if isinstance(family, Cox) else _target_values(targets)
-    rows = Rows(
-        None if roles.weights is None else _numbers("--weights", columns[roles.weights]),
-        None if roles.offset is None else _numbers("--offset", columns[roles.offset]),
-        None if roles.strata is None else _labels(columns[roles.strata]),
-        None if roles.row_groups is None else _labels(columns[roles.row_groups]),
-    )
+    rows = _rows(roles, columns)
     parameters: dict[str, Any] = {
         "include": [columns[j].name for j in roles.include] or None,
         "groups": [[columns[j].name for j in group] for group in roles.groups] or None,
@@ -178,13 +166,20 @@ def design_of(source: Source, args: argparse.Namespace) -> Design:
         targets,
         table,
         y,
-        rows.weights,
-        rows.offset,
-        rows.strata,
-        rows.groups,
+        rows,
         parameters,
         sample,
         tuple(notes),
+    )
+
+
+def _rows(roles: Roles, columns: Sequence[Column]) -> Rows:
+    """What the options name per row."""
+    return Rows(
+        None if roles.weights is None else _numbers("--weights", columns[roles.weights]),
+        None if roles.offset is None else _numbers("--offset", columns[roles.offset]),
+        None if roles.strata is None else _labels(columns[roles.strata]),
+        None if roles.row_groups is None else _labels(columns[roles.row_groups]),
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import ast
 import importlib
-import math
 from typing import Any
 
 
@@ -43,25 +42,3 @@ def is_scorer(name: str) -> bool:
     from dropstep.models.estimator.scoring import scorer_names
 
     return name in scorer_names()
-
-
-def jobs_of(text: str) -> int:
-    """A number of processes, as joblib counts them."""
-    try:
-        value = int(text)
-    except ValueError:
-        value = 0
-    if value == 0:
-        raise argparse.ArgumentTypeError(f"must be an integer from 1, or -1 for one process per core; got {text!r}")
-    return value
-
-
-def seconds_of(text: str) -> float:
-    """A positive number of seconds."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not value > 0:
-        raise argparse.ArgumentTypeError(f"must be a positive number of seconds; got {text!r}")
-    return value

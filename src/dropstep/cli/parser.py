@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import math
 import re
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 from dropstep import __version__
-from dropstep.cli.estimators import jobs_of, seconds_of
 from dropstep.cli.naming import brief
 from dropstep.cli.schema import DOCUMENTS
 from dropstep.cli.specs import criterion_of, model_of, strategy_of
+from dropstep.cli.values import character, integer_from, jobs_of, seconds_of, separator, strategies, threshold
 from dropstep.data.missing import MISSING as MISSING_CHOICES
 from dropstep.data.target import MODELS as LEAST_SQUARES
 from dropstep.models.families import MODELS
@@ -22,9 +21,6 @@ from dropstep.readers.columns import MISSING
 from dropstep.readers.wording import shortened
 from dropstep.search.strategies import STRATEGIES
 from dropstep.select import SOLVERS
-
-if TYPE_CHECKING:
-    from dropstep.search.rules import Significance
 
 _MINUS = re.compile(r"-(?:inf|[\d.][\d.,eE+-]*)")
 MAX_ERROR = 500  # characters
@@ -184,14 +180,12 @@ def _add_table(parser: Parser) -> None:
     parser.add_argument("--target", metavar="COLS", help="target column or columns (required, except with --model cox)")
     layout = parser.add_argument_group("input")
     layout.add_argument("--no-header", action="store_true", help="the first line is data, not column names")
-    layout.add_argument("--skip", type=_from(0), default=0, metavar="N", help="skip N lines before the header")
+    layout.add_argument("--skip", type=integer_from(0), default=0, metavar="N", help="skip N lines before the header")
     layout.add_argument(
-        "--separator", type=_separator, metavar="CHAR", help="a character, tab or space (default: detected)"
+        "--separator", type=separator, metavar="CHAR", help="a character, tab or space (default: detected)"
     )
-    layout.add_argument(
-        "--decimal", type=_character, default=".", metavar="CHAR", help="decimal separator (default: .)"
-    )
-    layout.add_argument("--thousands", type=_character, metavar="CHAR", help="thousands separator (default: none)")
+    layout.add_argument("--decimal", type=character, default=".", metavar="CHAR", help="decimal separator (default: .)")
+    layout.add_argument("--thousands", type=character, metavar="CHAR", help="thousands separator (default: none)")
     layout.add_argument("--encoding", metavar="NAME", help="text encoding, e.g. latin-1 (default: UTF-8)")
     layout.add_argument(
         "--na",
@@ -239,7 +233,7 @@ def _add_select(parser: Parser) -> None:
 
 
 def _add_fits(fits: argparse._ArgumentGroup) -> None:
-    fits.add_argument("--cv", type=_from(2), metavar="N", help="number of cross-validation folds (default: 5)")
+    fits.add_argument("--cv", type=integer_from(2), metavar="N", help="number of cross-validation folds (default: 5)")
     fits.add_argument(
         "--scoring",
         dest="criterion",
@@ -253,7 +247,7 @@ def _add_fits(fits: argparse._ArgumentGroup) -> None:
         "--jobs", dest="n_jobs", type=jobs_of, metavar="N", help="number of processes; -1 is one per core (default: 1)"
     )
     fits.add_argument(
-        "--random-state", type=_from(0), metavar="N", help="random seed of the folds' order and of the estimator"
+        "--random-state", type=integer_from(0), metavar="N", help="random seed of the folds' order and of the estimator"
     )
     fits.add_argument("--checkpoint", metavar="FILE", help="write every fit to FILE, and resume from it")
 
@@ -262,7 +256,7 @@ def _add_compare(parser: Parser) -> None:
     search = parser.add_argument_group("search")
     search.add_argument(
         "--strategies",
-        type=_strategies,
+        type=strategies,
         metavar="LIST",
         help=f"comma-separated, from {', '.join(STRATEGIES)} (default: all)",
     )
@@ -274,8 +268,10 @@ def _add_compare(parser: Parser) -> None:
     )
     _add_parameters(search)
     folds = parser.add_argument_group("cross-validation")
-    folds.add_argument("--folds", type=_from(2), default=5, metavar="N", help="number of folds (default: 5)")
-    folds.add_argument("--seed", type=_from(0), default=0, metavar="N", help="random seed of the folds (default: 0)")
+    folds.add_argument("--folds", type=integer_from(2), default=5, metavar="N", help="number of folds (default: 5)")
+    folds.add_argument(
+        "--seed", type=integer_from(0), default=0, metavar="N", help="random seed of the folds (default: 0)"
+    )
     folds.add_argument("--groups-column", metavar="COL", help="keep rows with the same value in one fold")
     folds.add_argument("--svm", action="store_true", help="for classes, also report a support vector machine")
     _add_common(parser.add_argument_group("output"))
@@ -310,7 +306,7 @@ def _add_parameters(search: argparse._ArgumentGroup) -> None:
     _add_thresholds(search)
     search.add_argument(
         "--max-features",
-        type=_from(1),
+        type=integer_from(1),
         metavar="N",
         help="maximum number of columns of the file to select; a group of --groups counts once",
     )
@@ -330,21 +326,21 @@ def _add_parameters(search: argparse._ArgumentGroup) -> None:
 def _add_thresholds(search: argparse._ArgumentGroup) -> None:
     search.add_argument(
         "--enter",
-        type=_threshold,
+        type=threshold,
         default="auto",
         metavar="GAIN|pLEVEL",
         help="a feature enters if its gain exceeds GAIN, or if it is significant at LEVEL, as in p0.15",
     )
     search.add_argument(
         "--leave",
-        type=_threshold,
+        type=threshold,
         default="auto",
         metavar="LOSS|pLEVEL",
         help="a feature leaves if its loss is at most LOSS, or if it is not significant (default: as --enter)",
     )
     search.add_argument(
         "--drop",
-        type=_threshold,
+        type=threshold,
         metavar="GAIN|pLEVEL",
         help="a candidate is dropped if its gain is at most GAIN, or if it is not significant (default: as --leave)",
     )
@@ -363,54 +359,3 @@ def _add_common(output: argparse._ArgumentGroup) -> None:
 
 
 # --- values ----------------------------------------------------------------------------------------------------------
-
-
-def _from(minimum: int) -> Any:
-    def integer(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            value = minimum - 1
-        if value < minimum:
-            raise argparse.ArgumentTypeError(f"must be an integer of at least {minimum}; got {text!r}")
-        return value
-
-    return integer
-
-
-def _threshold(text: str) -> float | Significance | Literal["auto"]:
-    """A number in units of the criterion, auto, or a significance level: p0.05."""
-    if text == "auto":
-        return "auto"
-    try:
-        value = float(text.removeprefix("p"))
-    except ValueError:
-        value = math.nan
-    if math.isnan(value):
-        raise argparse.ArgumentTypeError(f"must be auto, a number, or a significance level such as p0.05; got {text!r}")
-    if not text.startswith("p"):
-        return value
-    if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"a significance level must lie between 0 and 1; got {text!r}")
-    from dropstep.search.rules import Significance
-
-    return Significance(value)
-
-
-def _character(text: str) -> str:
-    if len(text) != 1:
-        raise argparse.ArgumentTypeError(f"must be one character; got {text!r}")
-    return text
-
-
-def _separator(text: str) -> str:
-    named = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
-    return named.get(text) or _character(text)
-
-
-def _strategies(text: str) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-    unknown = [name for name in names if name not in STRATEGIES]
-    if unknown or not names:
-        raise argparse.ArgumentTypeError(f"unknown strategy in {text!r}; choose from {', '.join(STRATEGIES)}")
-    return names

@@ -76,10 +76,10 @@ def _search(design: Design, args: argparse.Namespace, progress: Progress) -> Sel
             design.table,
             design.y,
             **parameters,
-            sample_weight=design.weights,
-            offset=design.offset,
-            strata=design.strata,
-            sample_groups=design.row_groups,
+            sample_weight=design.rows.weights,
+            offset=design.rows.offset,
+            strata=design.rows.strata,
+            sample_groups=design.rows.groups,
             callback=report,
             progress=report_fit,
         )
@@ -111,11 +111,13 @@ def _formatted(design: Design, path: SelectionPath, form: str, command: str) -> 
 
 def _as_table(design: Design, path: SelectionPath) -> str:
     """All additions and removals, then a summary, with the selected features if the table does not list them."""
-    rows = []
+    rows, resampled = [], any(step.score_std_error is not None for step in path.steps)
     for i, (step, _, phase) in enumerate(moves(path), start=1):
-        p_value = "" if step.test is None else f"{step.test.p_value:.2g}"
-        rows.append([str(i), _features(path, step), f"{step.gain:.5g}", f"{step.score:.6g}", p_value, phase])
-    table = [output.as_table(["#", "feature", "gain", path.criterion, "p", "phase"], rows, "><>>><")] if rows else []
+        certainty = step.score_std_error if resampled else None if step.test is None else step.test.p_value
+        shown = "" if certainty is None else f"{certainty:.2g}"
+        rows.append([str(i), _features(path, step), f"{step.gain:.5g}", f"{step.score:.6g}", shown, phase])
+    head = ["#", "feature", "gain", path.criterion, "std. error" if resampled else "p", "phase"]
+    table = [output.as_table(head, rows, "><>>><")] if rows else []
     nothing = [] if path.selected else ["No feature is selected."]
     summary = [printable(str(path).split("\n", 1)[0]), *_selected(path), *_reversals(path)]
     return "\n\n".join([facts.heading(design), *table, *nothing, *_coefficients(path), "\n".join(summary)])

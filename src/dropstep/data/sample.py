@@ -167,13 +167,7 @@ def sample_of(
     excluded = set(choice.features(choice.exclude))
     weights = as_weights(others["sample_weight"], table.n_rows)
     target = read_target(y, table.n_rows, weights)
-    if isinstance(table, Frame):
-        classes = target if ignore_separating and isinstance(target, Categorical) else None
-        frame = _ready(table, excluded, classes, weights, given.missing, notes)
-        encoding = Encoding.of(frame)
-        design = Table(encoding.encode(frame), encoding.column_names)
-    else:
-        encoding, design = None, _without_gaps(table, excluded)
+    encoding, design = _encoded(table, excluded, target if ignore_separating else None, weights, given.missing, notes)
     notes += table_notes(design, encoding, table.names, excluded)
     return Sample(
         names=table.names,
@@ -218,6 +212,23 @@ def _at(values: Any, rows: NDArray[np.bool_]) -> Any:
     """Some rows of an array-like; a number, or None, is the same for all rows."""
     array = np.asarray(values)
     return array[rows] if array.ndim else values
+
+
+def _encoded(
+    table: Table | Frame,
+    excluded: Collection[int],
+    target: Any,
+    weights: Floats | None,
+    missing: str,
+    notes: list[str],
+) -> tuple[Encoding | None, Table]:
+    """The encoding of a table with factors, and the design matrix."""
+    if isinstance(table, Table):
+        return None, _without_gaps(table, excluded)
+    classes = target if isinstance(target, Categorical) else None
+    frame = _ready(table, excluded, classes, weights, missing, notes)
+    encoding = Encoding.of(frame)
+    return encoding, Table(encoding.encode(frame), encoding.column_names)
 
 
 def _ready(

@@ -8,22 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
-from dropstep.models.base import TIE, Bools, CheapScans, Floats, Indices, Model, Scan, StartsFromAll, Units
+from dropstep.models.base import TIE, CheapScans, Indices, Model, Scan, StartsFromAll, Units
 from dropstep.models.resampling import Resampled
 from dropstep.result import Action, PartialTest, Phase, Step, StopReason
+from dropstep.search.moves import Move, addition_of, exceeds, feasible_gains, first_best, removal_of
 from dropstep.search.rules import Rules, Significance, Threshold
-
-
-class Move(NamedTuple):
-    """A possible move: the unit, by how much the score would improve (below 0: worsen) if that is known, its test."""
-
-    unit: int
-    gain: float = math.nan
-    test: PartialTest | None = None
 
 
 class Search:
@@ -116,7 +108,7 @@ class Search:
         elif not self.rules.enter.justifies_one(scan, at):
             self.stop = StopReason.ENTER
         else:
-            return _addition(scan, at)
+            return addition_of(scan, at)
         return None
 
     def _no_room(self) -> StopReason | None:
@@ -181,7 +173,7 @@ class Search:
         """The selected unit whose removal worsens the score least, whatever the rules say."""
         scan = self._exact_removals()
         at = first_best(-scan.gains, scan.eligible, scan.tie)
-        return None if at is None else _removal(scan, at)
+        return None if at is None else removal_of(scan, at)
 
     def best_removal(self) -> Move | None:
         """The least useful selected unit, if it may leave; otherwise None."""
@@ -198,7 +190,7 @@ class Search:
             return None
         if not too_many and self.rules.leave.justifies_one(scan, at):
             return None
-        return _removal(scan, at)
+        return removal_of(scan, at)
 
     def best_move(self) -> tuple[Action, Move] | None:
         """The best single move that the rules allow, an addition or a removal."""
@@ -220,12 +212,12 @@ class Search:
         if self.model.saturated() is StopReason.EXACT or not len(removals.units) or not len(pool):
             return None
         scans = [self._additions_without(int(u), pool) for u in removals.units]
-        totals = np.stack([_feasible_gains(scan) for scan in scans]) - removals.gains[:, None]
+        totals = np.stack([feasible_gains(scan) for scan in scans]) - removals.gains[:, None]
         best = first_best(totals.ravel(), np.isfinite(totals).ravel())
         if best is None or not exceeds(self.value + float(totals.flat[best]), self.value):
             return None
         out, into = divmod(best, len(pool))
-        return _removal(removals, out), _addition(scans[out], into)
+        return removal_of(removals, out), addition_of(scans[out], into)
 
     def _best_pair(self, model: Resampled, pool: Indices) -> tuple[Move, Move] | None:
         """The best exchange, where each is evaluated as one move."""
@@ -313,7 +305,7 @@ class Search:
         found: dict[int, tuple[tuple[int, float], ...]] = {}
         for unit, feature in first.items():
             loss = known[unit]
-            gains = _feasible_gains(self._additions_without(unit, pool)) if len(pool) and loss > 0 else np.empty(0)
+            gains = feasible_gains(self._additions_without(unit, pool)) if len(pool) and loss > 0 else np.empty(0)
             costs = loss - gains
             cheapest = [i for i in np.argsort(costs, kind="stable")[:near] if costs[i] <= share * loss]
             found[feature] = tuple((self.units.features([int(pool[i])])[0], float(costs[i])) for i in cheapest)
@@ -387,37 +379,3 @@ class Search:
     def _count(self, scan: Scan) -> None:
         self.n_evaluations += scan.n_evaluations
         self._n_fits += scan.n_fits
-
-
-def _addition(scan: Scan, at: int) -> Move:
-    """The addition of one unit of a scan."""
-    return Move(int(scan.units[at]), float(scan.gains[at]), None if scan.tests is None else scan.tests.one(at))
-
-
-def _removal(scan: Scan, at: int) -> Move:
-    """The removal of one unit of a scan."""
-    return Move(int(scan.units[at]), -float(scan.gains[at]), None if scan.tests is None else scan.tests.one(at))
-
-
-def _feasible_gains(scan: Scan) -> Floats:
-    """Gains of a scan, minus infinity for what could not enter."""
-    return np.where(scan.feasible, scan.gains, -np.inf)
-
-
-def exceeds(a: float, b: float) -> bool:
-    """a > b by more than rounding errors."""
-    return a - b > TIE * max(abs(a), abs(b)) if np.isfinite(b) else a > b
-
-
-def first_best(values: Floats, feasible: Bools, tie: float = TIE) -> int | None:
-    """The first of the largest feasible values; values that differ by rounding, relative to the largest, are equal."""
-    if not len(values) or not feasible.any():
-        return None
-    among = np.where(feasible, values, -np.inf)
-    at = int(among.argmax())
-    best, least = float(among[at]), float(values.min())
-    if not math.isfinite(best):  # of scores that are all infinitely bad, the first
-        return at if best > 0 else int(feasible.argmax())
-    if not math.isfinite(least):
-        least = float(values.min(initial=best, where=np.isfinite(values)))
-    return int((among[: at + 1] >= best - tie * max(best, -least)).argmax())

@@ -9,7 +9,8 @@ from numbers import Real
 from typing import Any
 
 from dropstep.result import Phase, Step
-from dropstep.search.search import Search, exceeds
+from dropstep.search.moves import exceeds
+from dropstep.search.search import Search
 
 Steps = Iterator[Step]
 Strategy = Callable[[Search], Steps]

@@ -184,7 +184,7 @@ MESSAGES: list[tuple[Any, dict[str, Any], str]] = [
     (np.where(TIMES > 1e9, 0, np.nan), {"model": "cox"}, r"y has missing or infinite values"),
     (np.array([("a", "b")] * 60), {"model": "cox"}, r"y contains a value that is not a number"),
     (np.array([(1, 2.0)] * 60, dtype="i4,f8"), {"model": "cox"}, r"a structured y must have a boolean field"),
-    (BINARY, {"model": "ridge"}, r"model must be one of .*'cox', or an object such as Logistic.*; got 'ridge'"),
+    (BINARY, {"model": "ridge"}, r"model must be one of .*'cox', an object such as Logistic.*; got 'ridge'"),
     (BINARY, {"model": "logistic", "criterion": "cp"}, r"criterion 'cp' does not fit model 'logistic', whose criteria"),
     (BINARY, {"model": "logistic", "solver": "gram"}, r"solver='gram' does not apply to model 'logistic'"),
     (BINARY, {"model": "logistic", "strata": BINARY}, r"strata does not apply to model 'logistic'"),

@@ -32,7 +32,8 @@ def build_model(problem: EstimatorProblem, criterion: Any, units: Units) -> Cros
         data_parts = (problem.X, problem.y, folds, fit_params, score_params)
         parameters = (estimator, scorer, family.racing, family.error_score, evaluation.identity)
         checkpoint = Checkpoint(evaluation.checkpoint, fingerprint(*data_parts, *parameters))
-    fits = Fits(Runner(recipe, data, evaluation.n_jobs), checkpoint, evaluation.ended, evaluation.on_fit)
+    path = None if checkpoint is None else str(checkpoint.file.resolve())
+    fits = Fits(Runner(recipe, data, evaluation.n_jobs, path), checkpoint, evaluation.ended, evaluation.on_fit)
     empty, notes = scores_without_features(recipe, data)
     fits.preset((), empty)
     if problem.rows.weights is not None and "sample_weight" not in score_params:

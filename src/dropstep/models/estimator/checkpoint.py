@@ -77,17 +77,23 @@ class Checkpoint:
         """The record of a fit; None if there is none."""
         return self._records.get((columns, fold))
 
-    def append(self, columns: tuple[int, ...], fold: int, outcome: Mapping[str, Any]) -> None:
-        """Write the outcome of a fit."""
-        self._write({"columns": list(columns), "fold": fold, **outcome})
-
     def _write(self, document: Mapping[str, Any]) -> None:
-        text = json.dumps(document, separators=(",", ":")).encode()
-        self._stream.write(b"%08x %s\n" % (zlib.crc32(text), text))
+        self._stream.write(_line(document))
 
     def close(self) -> None:
         """Release the file."""
         self._stream.close()
+
+
+def append(file: str | os.PathLike[str], columns: tuple[int, ...], fold: int, outcome: Mapping[str, Any]) -> None:
+    """Append the outcome of a fit, by one write: the process that makes a fit records it before it makes another."""
+    with open(file, "ab", buffering=0) as stream:
+        stream.write(_line({"columns": list(columns), "fold": fold, **outcome}))
+
+
+def _line(document: Mapping[str, Any]) -> bytes:
+    text = json.dumps(document, separators=(",", ":")).encode()
+    return b"%08x %s\n" % (zlib.crc32(text), text)
 
 
 def _document(line: bytes) -> dict[str, Any] | None:

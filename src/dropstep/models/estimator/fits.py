@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from dropstep.models.estimator.checkpoint import Checkpoint
+from dropstep.models.estimator.checkpoint import Checkpoint, append
 from dropstep.models.resampling import SearchEndedError
 from dropstep.result import StopReason
 
@@ -130,10 +130,18 @@ def _shared(file: str) -> Rowwise:
     return loaded
 
 
-def _fit_shared(i: int, recipe: Recipe, file: str, task: Task) -> tuple[int, Outcome]:
+def _fit_shared(i: int, recipe: Recipe, file: str, checkpoint: str | None, task: Task) -> tuple[int, Outcome]:
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the search, not the fits that are running
-    return i, fit_and_score(recipe, _shared(file), task)
+    return i, _recorded(recipe, _shared(file), checkpoint, task)
+
+
+def _recorded(recipe: Recipe, data: Rowwise, checkpoint: str | None, task: Task) -> Outcome:
+    """Fit, score, and write the outcome to the checkpoint."""
+    outcome = fit_and_score(recipe, data, task)
+    if checkpoint is not None:
+        append(checkpoint, task.columns, task.fold, vars(outcome))
+    return outcome
 
 
 class Runner:
@@ -145,10 +153,12 @@ class Runner:
     data : Rowwise
     n_jobs : int or None
         As in joblib.
+    checkpoint : str or None, default=None
+        File to which every fit is appended.
     """
 
-    def __init__(self, recipe: Recipe, data: Rowwise, n_jobs: int | None) -> None:
-        self.recipe, self.data, self._n_jobs = recipe, data, n_jobs
+    def __init__(self, recipe: Recipe, data: Rowwise, n_jobs: int | None, checkpoint: str | None = None) -> None:
+        self.recipe, self.data, self._n_jobs, self._checkpoint = recipe, data, n_jobs, checkpoint
         self._folder: Path | None = None
 
     def run(self, tasks: Sequence[Task], ended: Callable[[], StopReason | None]) -> Iterator[tuple[int, Outcome]]:
@@ -156,10 +166,10 @@ class Runner:
         if joblib.effective_n_jobs(self._n_jobs) == 1:
             for i, task in enumerate(tasks):
                 if ended() is None:
-                    yield i, fit_and_score(self.recipe, self.data, task)
+                    yield i, _recorded(self.recipe, self.data, self._checkpoint, task)
             return
         file, fit = str(self._file()), joblib.delayed(_fit_shared)
-        jobs = (fit(i, self.recipe, file, task) for i, task in enumerate(tasks) if ended() is None)
+        jobs = (fit(i, self.recipe, file, self._checkpoint, task) for i, task in enumerate(tasks) if ended() is None)
         parallel = joblib.Parallel(self._n_jobs, return_as="generator_unordered", pre_dispatch=PENDING, batch_size=1)
         yield from parallel(jobs)
 
@@ -235,8 +245,6 @@ class Fits:
                     self._keep(task, Outcome(record["score"], record["error"], tuple(record["warnings"])))
         missing = [task for task in new if task not in self._known]
         for i, outcome in self._runner.run(missing, _never if always else self._ended):
-            if self._checkpoint is not None:
-                self._checkpoint.append(missing[i].columns, missing[i].fold, vars(outcome))
             self._keep(missing[i], outcome)
         if any(task not in self._known for task in missing):
             reason = self._ended()

@@ -16,7 +16,7 @@ from scipy.special import stdtrit
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-LEVEL = 0.2  # of the paired test that stops a candidate
+LEVEL = 0.1  # of the paired test that stops a candidate
 KEPT = 0.2  # share of the candidates that runs a second fold
 MIN_KEPT = 2
 

@@ -1,0 +1,85 @@
+"""Values of options: numbers, levels, characters and lists, with the sentence that refuses others."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import TYPE_CHECKING, Any, Literal
+
+from dropstep.search.strategies import STRATEGIES
+
+if TYPE_CHECKING:
+    from dropstep.search.rules import Significance
+
+
+def integer_from(minimum: int) -> Any:
+    def integer(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = minimum - 1
+        if value < minimum:
+            raise argparse.ArgumentTypeError(f"must be an integer of at least {minimum}; got {text!r}")
+        return value
+
+    return integer
+
+
+def threshold(text: str) -> float | Significance | Literal["auto"]:
+    """A number in units of the criterion, auto, or a significance level: p0.05."""
+    if text == "auto":
+        return "auto"
+    try:
+        value = float(text.removeprefix("p"))
+    except ValueError:
+        value = math.nan
+    if math.isnan(value):
+        raise argparse.ArgumentTypeError(f"must be auto, a number, or a significance level such as p0.05; got {text!r}")
+    if not text.startswith("p"):
+        return value
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"a significance level must lie between 0 and 1; got {text!r}")
+    from dropstep.search.rules import Significance
+
+    return Significance(value)
+
+
+def character(text: str) -> str:
+    if len(text) != 1:
+        raise argparse.ArgumentTypeError(f"must be one character; got {text!r}")
+    return text
+
+
+def separator(text: str) -> str:
+    named = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
+    return named.get(text) or character(text)
+
+
+def strategies(text: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    unknown = [name for name in names if name not in STRATEGIES]
+    if unknown or not names:
+        raise argparse.ArgumentTypeError(f"unknown strategy in {text!r}; choose from {', '.join(STRATEGIES)}")
+    return names
+
+
+def jobs_of(text: str) -> int:
+    """A number of processes, as joblib counts them."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value == 0:
+        raise argparse.ArgumentTypeError(f"must be an integer from 1, or -1 for one process per core; got {text!r}")
+    return value
+
+
+def seconds_of(text: str) -> float:
+    """A positive number of seconds."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not value > 0:
+        raise argparse.ArgumentTypeError(f"must be a positive number of seconds; got {text!r}")
+    return value

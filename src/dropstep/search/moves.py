@@ -1,0 +1,53 @@
+"""Possible moves, and the best of them: ties, and differences at rounding level, go to the lowest index."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dropstep.models.base import TIE, Bools, Floats, Scan
+from dropstep.result import PartialTest
+
+
+class Move(NamedTuple):
+    """A possible move: the unit, by how much the score would improve (below 0: worsen) if that is known, its test."""
+
+    unit: int
+    gain: float = math.nan
+    test: PartialTest | None = None
+
+
+def addition_of(scan: Scan, at: int) -> Move:
+    """The addition of one unit of a scan."""
+    return Move(int(scan.units[at]), float(scan.gains[at]), None if scan.tests is None else scan.tests.one(at))
+
+
+def removal_of(scan: Scan, at: int) -> Move:
+    """The removal of one unit of a scan."""
+    return Move(int(scan.units[at]), -float(scan.gains[at]), None if scan.tests is None else scan.tests.one(at))
+
+
+def feasible_gains(scan: Scan) -> Floats:
+    """Gains of a scan, minus infinity for what could not enter."""
+    return np.where(scan.feasible, scan.gains, -np.inf)
+
+
+def exceeds(a: float, b: float) -> bool:
+    """a > b by more than rounding errors."""
+    return a - b > TIE * max(abs(a), abs(b)) if np.isfinite(b) else a > b
+
+
+def first_best(values: Floats, feasible: Bools, tie: float = TIE) -> int | None:
+    """The first of the largest feasible values; values that differ by rounding, relative to the largest, are equal."""
+    if not len(values) or not feasible.any():
+        return None
+    among = np.where(feasible, values, -np.inf)
+    at = int(among.argmax())
+    best, least = float(among[at]), float(values.min())
+    if not math.isfinite(best):  # of scores that are all infinitely bad, the first
+        return at if best > 0 else int(feasible.argmax())
+    if not math.isfinite(least):
+        least = float(values.min(initial=best, where=np.isfinite(values)))
+    return int((among[: at + 1] >= best - tie * max(best, -least)).argmax())
