@@ -115,6 +115,8 @@ def _described(name: str, passed: Any, known: Mapping[str, str]) -> Html:
 def _rule(name: str, rule: Any) -> str:
     if isinstance(rule, int | float):
         return THRESHOLDS[name].format(number(rule))
+    if hasattr(rule, "multiple"):
+        return THRESHOLDS[name].format(f"{rule.multiple:g} standard error{'' if rule.multiple == 1 else 's'}")
     return f"significance test at level {rule.level:.4g}" if hasattr(rule, "level") else code_of(rule)
 
 
@@ -338,8 +340,10 @@ def notes(path: SelectionPath, data: Mapping[str, Any]) -> Section:
     """Warnings about the search and the table, then a caution that applies to every selection."""
     items = [*path.notes, *_sentences(data.get("notes"))]
     listed = tag("ul", *(tag("li", item) for item in items), class_="notes") if items else tag("p", "No warnings.")
+    resampled = any(step.score_std_error is not None for step in path.steps)
+    how = "cross-validated, but were maximised over candidates" if resampled else "computed on the training data"
     always = (
-        "Scores and gains are computed on the training data and are optimistically biased; validate on held-out data. "
+        f"Scores and gains are {how} and are optimistically biased; validate on held-out data. "
         "A feature that is not selected may still be relevant: another feature may carry the same information."
     )
     return section("notes", "Notes", "Warnings and notes", listed, tag("p", always))
