@@ -16,7 +16,7 @@ from dropstep.data.moments import Moments
 from dropstep.data.sample import Features, Rows
 from dropstep.models.base import Family, FamilyModel, Fitted, Problem, Units
 from dropstep.models.families import as_family
-from dropstep.models.resampling import Evaluation, Resampled, Resamples, SearchEndedError
+from dropstep.models.resampling import Evaluation, Resamples, SearchEndedError
 from dropstep.parameters import NAMES, RESOURCES, Parameters, non_default, with_parameters
 from dropstep.result import SelectionPath, Step, StopReason, feature_names
 from dropstep.search.limits import Limits
@@ -99,9 +99,13 @@ n_jobs, random_state, max_time, checkpoint
     _check_callable("progress", "the fits done and those remaining", progress)
     rows = Rows(sample_weight, offset, strata, sample_groups, {} if metadata is None else metadata)
     family = as_family(given.model)
-    with Limits(given.max_time, interruptible=isinstance(family, Resamples)) as limits:
+    resamples = family if isinstance(family, Resamples) else None
+    with Limits(given.max_time, interruptible=resamples is not None) as limits:
         report = _FitReport(progress, limits)
-        family = _evaluated(family, given, rows, report)
+        if resamples is not None:
+            family = _evaluated(resamples, given, report)
+        else:
+            _refuse_resampling(given, rows)
         sample = family.sample(X, y, rows, given)
         max_features = _checked_max(given.max_features, len(sample.choice.include))
         problem = family.problem(sample, given.solver, max_features)
@@ -113,10 +117,10 @@ n_jobs, random_state, max_time, checkpoint
             for caution in cautions:
                 warnings.warn(caution, UserWarning, stacklevel=2)
             run = _run(search, strategy, report, callback)
-            near = search.equivalents() if equivalents and not isinstance(model, Resampled) else (None, None)
+            near = search.equivalents() if equivalents and search.resampled is None else (None, None)
         finally:
-            if isinstance(model, Resampled):
-                model.close()
+            if search.resampled is not None:
+                search.resampled.close()
     notes = (*cautions, *sample.notes, *problem.notes(model, set(units.columns(sample.choice.exclude))))
     per_row = tuple(name for name, value in (("offset", offset), ("strata", strata)) if value is not None)
     given_as = _Given(non_default(given), sample_weight is not None, per_row, isinstance(X, Moments))
@@ -141,19 +145,21 @@ class _Given(NamedTuple):
     from_moments: bool
 
 
-def _evaluated(family: Family, given: Parameters, rows: Rows, report: _FitReport) -> Family:
-    """The family with its evaluation, if it has one."""
-    if isinstance(family, Resamples):
-        identity = {name: value for name, value in non_default(given).items() if name not in (*RESOURCES, "model")}
-        return family.evaluated(
-            Evaluation(given.cv, given.n_jobs, given.random_state, given.checkpoint, identity, report.reason, report)
-        )
+def _evaluated(family: Resamples, given: Parameters, report: _FitReport) -> Family:
+    """The family with its evaluation."""
+    identity = {name: value for name, value in non_default(given).items() if name not in (*RESOURCES, "model")}
+    return family.evaluated(
+        Evaluation(given.cv, given.n_jobs, given.random_state, given.checkpoint, identity, report.reason, report)
+    )
+
+
+def _refuse_resampling(given: Parameters, rows: Rows) -> None:
+    """Refuse what only an estimator can use."""
     for name, value in (("checkpoint", given.checkpoint), ("sample_groups", rows.groups)):
         if value is not None:
             raise ValueError(f"{name} applies to a scikit-learn estimator; pass model=..., or omit {name}")
     if rows.metadata:
         raise ValueError(f"{next(iter(rows.metadata))} applies to a scikit-learn estimator; pass model=..., or omit it")
-    return family
 
 
 class _FitReport:

@@ -38,7 +38,7 @@ class Search:
         self._scan: Scan | None = None  # of the pool, for the present selection
         self._stale: Indices = np.empty(0, dtype=np.intp)  # units recalled since that scan
         self._cheap = model if isinstance(model, CheapScans) else None
-        self._resampled = model if isinstance(model, Resampled) else None
+        self.resampled = model if isinstance(model, Resampled) else None
         self._last_gains = np.full(units.n, -np.inf)
         self._visited: set[frozenset[int]] = set()
 
@@ -61,7 +61,7 @@ class Search:
     @property
     def n_fits(self) -> int:
         """Models fitted."""
-        return self._n_fits if self._resampled is None else self._resampled.n_fits
+        return self._n_fits if self.resampled is None else self.resampled.n_fits
 
     @property
     def full(self) -> bool:
@@ -71,7 +71,7 @@ class Search:
     def additions(self) -> Scan:
         """Gains of the candidates, computed once per selection."""
         if self._scan is None or len(self._stale):
-            known = self._scan if self._resampled is not None else None
+            known = self._scan if self.resampled is not None else None
             scan = self.model.additions(self.pool if known is None else self._stale)
             self.n_evaluations += scan.n_evaluations if self._scan is None else len(self._stale)
             self._n_fits += scan.n_fits
@@ -205,8 +205,8 @@ class Search:
     def best_exchange(self, pool: Indices | None = None) -> tuple[Move, Move] | None:
         """The removal, and the addition (of the pool) in its place, that together gain most, if the score improves."""
         pool = self.pool if pool is None else pool
-        if self._resampled is not None:
-            return self._best_pair(self._resampled, pool)
+        if self.resampled is not None:
+            return self._best_pair(self.resampled, pool)
         removals = self._all_removals()
         self.n_evaluations -= removals.n_evaluations  # an exchange is evaluated as a pair
         if self.model.saturated() is StopReason.EXACT or not len(removals.units) or not len(pool):
@@ -264,9 +264,9 @@ class Search:
 
     def fits_saved(self) -> dict[str, int]:
         """Fits that were not necessary, by what saved them; nothing where gains cost no fits."""
-        if self._resampled is None:
+        if self.resampled is None:
             return {}
-        return {"dropping": self.n_spared * self._resampled.n_folds, **self._resampled.fits_saved}
+        return {"dropping": self.n_spared * self.resampled.n_folds, **self.resampled.fits_saved}
 
     # --- after the search --------------------------------------------------------------------------------------------
 
@@ -347,7 +347,7 @@ class Search:
     def _step(
         self, phase: Phase, action: Action, features: tuple[int, ...], gain: float, test: PartialTest | None = None
     ) -> Step:
-        std_error = None if self._resampled is None else self._resampled.score_std_error
+        std_error = None if self.resampled is None else self.resampled.score_std_error
         pool = int(np.count_nonzero(self._in_pool))
         return Step(phase, action, features, gain, self.score, pool, test, std_error)
 

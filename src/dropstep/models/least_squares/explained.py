@@ -134,6 +134,9 @@ class Explained:
         """v' inv(M) v of moves of one feature each, and of units where M is a single number."""
         if len(self.M) == 1:
             return np.asarray(update.power / self.positive[0, 0])
+        if self.problem.sign > 0 and len(update.power) == 1:  # a single solution is cheaper than a factorisation
+            v = update.vectors[0, 0]
+            return np.array([v @ np.linalg.solve(self.M, v)])
         half = self._half(update)[:, 0, :]
         return np.asarray(np.einsum("ut,ut->u", half, half))
 

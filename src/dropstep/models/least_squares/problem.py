@@ -93,7 +93,7 @@ class Problem:
         """Whether adding a feature adds to M (+1) or subtracts from it (-1)."""
         return 1 if self.kind == "discriminant" else -1
 
-    @property
+    @cached_property
     def n(self) -> float:
         """Number of rows (sum of weights)."""
         return self.origin.n
