@@ -15,8 +15,8 @@ from benchmarks import data
 from benchmarks.bars import SMALL, SQUARE, TALL, WIDE
 from benchmarks.measure import PAUSE, SHORT, clock, interleaved, yardsticks
 from dropstep import select
-from dropstep.data import columns
 from dropstep.data.columns import Columns
+from dropstep.data.matrices import dense
 from dropstep.models.least_squares import problem
 from dropstep.models.least_squares.model import LeastSquares
 from dropstep.projection.projection import Projection
@@ -25,7 +25,7 @@ from dropstep.search.search import Search
 # Timed functions; the time of a part excludes that of the parts it calls.
 PARTS: dict[str, tuple[tuple[Any, str], ...]] = {
     "moments: class sums, X'X": ((problem, "of_rows"),),
-    "columns: sums of squares": ((columns, "in_threads"),),
+    "columns: sums of squares": ((dense, "in_threads"),),
     "columns: column sums, products with y": ((problem, "columns_of"),),
     "columns: products with features": ((Columns, "products"),),
     "update of the residuals": tuple((Projection, name) for name in ("add", "remove", "update")),

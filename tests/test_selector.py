@@ -307,7 +307,7 @@ def test_sample_weight_is_routed(diabetes: Any) -> None:
 def test_tags_and_html() -> None:
     tags = sklearn.utils.get_tags(Selector())
     assert tags.target_tags.required
-    assert not tags.input_tags.sparse
+    assert tags.input_tags.sparse
     assert not tags.input_tags.allow_nan
     assert "Selector" in Selector()._repr_html_()
 

@@ -49,8 +49,8 @@ def select(
 
     Parameters
     ----------
-    X : array-like or frame of shape (n_samples, n_features), or Moments
-        An array, or a frame of pandas, polars or pyarrow. Text and categorical columns are factors, which are selected
+    X : array-like, sparse matrix or frame of shape (n_samples, n_features), or Moments
+        An array, a memory map, a sparse matrix or array of SciPy, or a frame of pandas, polars or pyarrow. Text and categorical columns are factors, which are selected
         as a whole. Moments carry their y.
     y : array-like of shape (n_samples,) or (n_samples, n_targets), str or list of str
         Numbers (one column per target), or class labels; or the names of the columns of X that contain them, which are
@@ -229,6 +229,7 @@ def _path(
         losses=losses,
         equivalents=equivalents,
         n_fits=search.n_fits,
+        n_passes=sample.n_passes,
         fits_saved=search.fits_saved(),
         params=given.params,
         weighted=given.weighted,

@@ -144,8 +144,8 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features)
-            An array, or a frame of pandas, polars or pyarrow.
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            An array, a memory map, a sparse matrix or array of SciPy, or a frame of pandas, polars or pyarrow.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Numbers (one column per target), or class labels. For model "cox" a structured array (event, time) or two
             columns (time, event).
@@ -200,13 +200,13 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
             A table with the features of `fit`.
 
         Returns
         -------
-        array or frame of shape (n_samples, n_selected_features)
-            The selected columns, unchanged.
+        array, sparse matrix or frame of shape (n_samples, n_selected_features)
+            The selected columns, unchanged; in compressed sparse row format if X is sparse.
         """
         check_is_fitted(self)
         if not has_factors(X):
@@ -228,7 +228,7 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.input_tags.allow_nan = self.missing == "drop"
+        tags.input_tags.allow_nan, tags.input_tags.sparse = self.missing == "drop", True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         if isinstance(self.model, Estimator) or is_estimator(self.model):
             inner = get_tags(self.model.estimator if isinstance(self.model, Estimator) else self.model).input_tags

@@ -156,9 +156,13 @@ NO_TABLE: dict[str, tuple[Any, list[str]]] = {
     "text": ("table.csv", ["2D array"]),
     "ragged": ([[1.0, 2.0], [3.0]], ["different lengths", "one value per feature"]),
     "structured": (np.zeros(N, dtype=[("a", float), ("b", float)]), ["2D array", "shape is (60,)"]),
-    "sparse matrix": (sparse.csr_matrix(X), ["sparse", "X.toarray()"]),
-    "sparse array": (sparse.csc_array(X), ["sparse", "X.toarray()"]),
-    "sparse frame": (FRAME.astype(pd.SparseDtype(float)), ["sparse", "'age'", "X.sparse.to_dense()"]),
+    "sparse matrix without rows": (sparse.csr_matrix((0, 5)), ["empty", "0 sample(s) (shape=(0, 5))"]),
+    "sparse row": (sparse.coo_array(X[0]), ["2D array", "shape is (5,)"]),
+    "sparse complex": (sparse.csr_array(X.astype(complex)), ["Complex data not supported", "X.real"]),
+    "frame with a sparse column": (
+        FRAME.assign(age=FRAME["age"].astype(pd.SparseDtype(float))),
+        ["sparse columns next to others", "'age'", "make all of them sparse, or none"],
+    ),
     "lazy": (pl.DataFrame(FRAME).lazy(), ["lazy", "X.collect()"]),
     "same name twice": (FRAME.set_axis(list("abcda"), axis=1), ["must be unique", "'a' appears more than once"]),
     "names and numbers": (
@@ -197,6 +201,9 @@ SAME: dict[str, Callable[[], Any]] = {
     "decimals": lambda: np.array([[Decimal(float(x)) for x in row] for row in X]),
     "longdouble": lambda: X.astype(np.longdouble),
     "the other byte order": lambda: X.astype(">f8"),
+    "sparse matrix": lambda: sparse.csr_matrix(X),
+    "sparse array": lambda: sparse.csc_array(X),
+    "sparse frame": lambda: FRAME.astype(pd.SparseDtype(float)),
     "masked without a mask": lambda: np.ma.masked_array(X),
     "pandas": lambda: FRAME,
     "pandas with an index": lambda: FRAME.set_axis(range(100, 100 + N)),
@@ -315,6 +322,9 @@ SAME_NUMBERS: dict[str, Callable[[], Any]] = {
     "pyarrow": lambda: pa.array(Y),
     "pyarrow in chunks": lambda: pa.chunked_array([Y[:20], Y[20:]]),
     "objects": lambda: Y.astype(object),
+    "sparse matrix": lambda: sparse.csr_matrix(X),
+    "sparse array": lambda: sparse.csc_array(X),
+    "sparse frame": lambda: FRAME.astype(pd.SparseDtype(float)),
     "masked without a mask": lambda: np.ma.masked_array(Y),
 }
 

@@ -130,7 +130,7 @@ def test_columns_of_ordinary_scale_are_read_in_place() -> None:
     for scale in (1.0, 1e-100, 1e100):
         scaled = X * scale
         columns, _ = columns_of(as_table(scaled), as_target(y, 700, "linear"), None)
-        assert np.shares_memory(columns.X, scaled)
+        assert np.shares_memory(columns.X.values, scaled)
 
 
 def test_only_columns_of_extreme_scale_are_rescaled() -> None:
@@ -138,9 +138,9 @@ def test_only_columns_of_extreme_scale_are_rescaled() -> None:
     mixed = X.copy()
     mixed[:, 7] *= 1e-200
     columns, sums = columns_of(as_table(mixed), as_target(y, 700, "linear"), None)
-    np.testing.assert_array_equal(np.delete(columns.X, 7, axis=1), np.delete(X, 7, axis=1))
-    assert 0.5 <= np.abs(columns.X[:, 7]).max() < 1
-    np.testing.assert_allclose(sums.diagonal, 700 * columns.X.var(axis=0))
+    np.testing.assert_array_equal(np.delete(columns.X.values, 7, axis=1), np.delete(X, 7, axis=1))
+    assert 0.5 <= np.abs(columns.X.values[:, 7]).max() < 1
+    np.testing.assert_allclose(sums.diagonal, 700 * columns.X.values.var(axis=0))
 
 
 def test_moments_that_are_not_representable_are_refused() -> None:

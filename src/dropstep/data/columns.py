@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.data.scale import Exponents, rescaled_copy
+from dropstep.data.matrices.base import Blocked, Exponents, Matrix
+from dropstep.data.matrices.dense import Dense
+from dropstep.data.matrices.sparse import Sparse, large_means
+from dropstep.data.scale import rescaled
 from dropstep.data.table import Table, refuse_missing
 from dropstep.data.target import Categorical, Continuous, Target
-from dropstep.data.threads import in_threads
 
 Floats = NDArray[np.float64]
 Features = NDArray[np.intp]
 
 SMALL = 2**18  # size of X up to which a centred copy is faster than centring on the fly
-BLOCK_SIZE = 2**18  # values that are copied at a time
-MAX_BLOCK_SIDE = 2**12  # length of a block along the direction in which X is contiguous
-MAX_SEPARATE_PRODUCTS = 3  # vectors up to which float32 products are faster one by one than as a matrix product
-FLOAT32_BLOCK_COLUMNS = 2500  # columns of a float32 matrix product, which is faster in blocks than as a whole
 MAX_CANCELLATION = 1e4  # recompute a scatter about the means if the means' share exceeds it by this factor
 MAX_FLOAT32_MEAN = 100.0  # |mean| / sd up to which float32 products have about five correct digits
 MAX_FLOAT32_SD = 1e12  # sd up to which, and above whose inverse, float32 represents squares and their sums
@@ -30,7 +25,7 @@ MAX_FLOAT32_SD = 1e12  # sd up to which, and above whose inverse, float32 repres
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """A design matrix whose columns are centred within classes and weighted, without a copy of X unless X is small.
+    """A design matrix whose columns are centred within classes and weighted, without a copy of X unless it is small.
 
     Let x~ be column x minus its class means, times the square roots of the row weights. The scatter matrix is
     S_ij = x~_i' x~_j. A vector r that is itself centred within classes satisfies x~' r = x' (root r), so that products
@@ -38,9 +33,8 @@ class Columns:
 
     Attributes
     ----------
-    X : ndarray of shape (n_samples, n_features)
-        Feature values in C or Fortran order. Products with types other than float32 and float64 are computed in
-        float64, one block at a time.
+    X : Matrix of shape (n_samples, n_features)
+        Feature values; up to constants that are the same for all rows of a class.
     means : ndarray of shape (n_classes, n_features) or None
         Class means (one class for a regression); None if X is a centred copy.
     codes : ndarray of shape (n_samples,) or None
@@ -51,15 +45,20 @@ class Columns:
         Whether products with a float32 X are computed in float64, because float32 would lose too many digits.
     """
 
-    X: NDArray[Any]
+    X: Matrix
     means: Floats | None
     codes: NDArray[np.intp] | None
     root: Floats | None
     in_double: bool = False
 
+    @property
+    def copy(self) -> Floats | None:
+        """All columns x~, if X is a centred copy."""
+        return self.X.values if self.means is None and isinstance(self.X, Dense) else None
+
     def centred(self, features: Features) -> Floats:
         """Columns x~ of the given features, in float64."""
-        taken = _take(self.X, features).astype(np.float64, order="F")
+        taken = self.X.take(features).astype(np.float64, order="F", copy=False)
         if self.means is None:
             return taken
         taken -= _by_row(self.means[:, features], self.codes)
@@ -72,7 +71,7 @@ class Columns:
         """What the class means of the given features lack, in float64; a float32 X has means in float32."""
         if self.means is None:
             return np.zeros((1, len(features)))
-        taken = _take(self.X, features).astype(np.float64)
+        taken = self.X.take(features).astype(np.float64, copy=False)
         return self._class_means(taken - _by_row(self.means[:, features], self.codes))
 
     def _class_means(self, taken: Floats) -> Floats:
@@ -98,12 +97,12 @@ class Columns:
         """
         if self.root is not None and self.means is not None:
             R = R * self.root[:, None]
-        return _multiply(R.T, self.X, out, in_double=self.in_double)
+        return self.X.multiply(R.T, out, in_double=self.in_double)
 
     def take(self, features: Features) -> Columns:
         """A copy of the given columns."""
         means = None if self.means is None else self.means[:, features]
-        return Columns(_take(self.X, features), means, self.codes, self.root, self.in_double)
+        return Columns(self.X.subset(features), means, self.codes, self.root, self.in_double)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,48 +131,6 @@ class Sums:
     cross: Floats | None
     targets: Floats | None
     exponents: Exponents | None = None
-
-
-def _take(X: NDArray[Any], features: Features) -> NDArray[Any]:
-    """A copy of a few columns; np.take reads rows that are contiguous in memory faster than indexing does."""
-    return np.take(X, features, axis=1) if X.flags.c_contiguous else X[:, features]
-
-
-def _float64_blocks(X: NDArray[Any]) -> Iterator[tuple[slice, slice, Floats]]:
-    """Blocks of X in float64, with their rows and columns."""
-    n, p = X.shape
-    if X.flags.c_contiguous:
-        width = min(p, MAX_BLOCK_SIDE)
-        height = max(1, BLOCK_SIZE // width)
-    else:
-        height = min(n, MAX_BLOCK_SIDE)
-        width = max(1, BLOCK_SIZE // height)
-    for top in range(0, n, height):
-        rows = slice(top, top + height)
-        for start in range(0, p, width):
-            columns = slice(start, start + width)
-            yield rows, columns, X[rows, columns].astype(np.float64)
-
-
-def _multiply(vectors: Floats, X: NDArray[Any], out: Floats | None = None, *, in_double: bool = False) -> Floats:
-    """vectors @ X as float64; a float32 X is multiplied in float32, unless in_double."""
-    if X.dtype == np.float64:
-        return np.matmul(vectors, X, out=out)
-    product = np.empty((len(vectors), X.shape[1])) if out is None else out
-    if X.dtype != np.float32 or in_double:
-        product[:] = 0.0
-        for rows, columns, block in _float64_blocks(X):
-            product[:, columns] += vectors[:, rows] @ block
-        return product
-    vectors = np.ascontiguousarray(vectors, dtype=np.float32)
-    if len(vectors) <= MAX_SEPARATE_PRODUCTS:
-        for row, vector in zip(product, vectors, strict=True):
-            row[:] = vector @ X
-        return product
-    for start in range(0, X.shape[1], FLOAT32_BLOCK_COLUMNS):
-        columns = slice(start, start + FLOAT32_BLOCK_COLUMNS)
-        product[:, columns] = vectors @ X[:, columns]
-    return product
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,43 +162,67 @@ def columns_of(table: Table, target: Target, weights: Floats | None) -> tuple[Co
     columns : Columns
     sums : Sums
     """
-    X = table.values
+    X = table.matrix
     y = _centred_targets(target, weights)
     root = None if weights is None else np.sqrt(weights)
-    rows = _Rows(*_classes(target, len(X), weights), weights, root, y)
-    read = _centred_copy if X.size <= SMALL else _in_place
+    rows = _Rows(*_classes(target, X.shape[0], weights), weights, root, y)
     with np.errstate(invalid="ignore", over="ignore"):
-        columns, sums = read(X, rows)
+        columns, sums = _read(X, rows)
         squares = sums.diagonal + sums.counts @ sums.means**2
         targets = np.empty(0) if y is None else np.einsum("ij,ij->j", y, y)
-        rescaled = rescaled_copy(X, squares, targets, weights)
-        if rescaled is not None:
-            columns, sums = read(rescaled[0], rows)
-            sums = replace(sums, exponents=rescaled[1])
+        scaled = rescaled(X, squares, targets, weights)
+        if scaled is not None:
+            columns, sums = _read(scaled[0], rows)
+            sums = replace(sums, exponents=scaled[1])
     refuse_missing(table, sums.means)
     refuse_missing(table, sums.diagonal[None, :])
     return columns, sums
 
 
-def _in_place(X: NDArray[Any], rows: _Rows) -> tuple[Columns, Sums]:
+def _read(X: Matrix, rows: _Rows) -> tuple[Columns, Sums]:
+    """Columns of X, and their sums."""
+    if isinstance(X, Sparse):
+        return _implicitly(X, rows)
+    if isinstance(X, Dense) and X.size <= SMALL:
+        return _centred_copy(X, rows)
+    assert isinstance(X, Blocked)
+    return _in_place(X, rows)
+
+
+def _sums_with_targets(X: Matrix, rows: _Rows) -> tuple[Floats, Floats, Floats | None]:
+    """Class means, sums of squares, and products with the targets."""
+    if rows.y is None:
+        sums, squares = X.sums(rows.member, rows.weights)
+        return sums / rows.counts[:, None], squares, None
+    weighted = rows.y if rows.root is None else rows.y * rows.root[:, None]
+    unit = np.ldexp(1.0, np.frexp(np.abs(weighted).max(axis=0))[1])  # so that float32 can represent the targets
+    products, squares = X.sums(np.concatenate([rows.member, (weighted / unit).T]), rows.weights)
+    return products[:1] / rows.counts[:, None], squares, products[1:].T * unit
+
+
+def _in_place(X: Blocked, rows: _Rows) -> tuple[Columns, Sums]:
     """Columns of a large X, which is not copied."""
-    # Before BLAS: its worker threads keep spinning and would compete for cores.
-    squares = in_threads(partial(_squares, X, rows.weights), len(X))
-    y, cross = rows.y, None
-    if y is None:
-        sums = _multiply(rows.member, X)
-    else:
-        weighted = y if rows.root is None else y * rows.root[:, None]
-        unit = np.ldexp(1.0, np.frexp(np.abs(weighted).max(axis=0))[1])  # so that float32 can represent the targets
-        products = _multiply(np.concatenate([rows.member, (weighted / unit).T]), X)
-        sums, cross = products[:1], products[1:].T * unit
-    means = sums / rows.counts[:, None]
+    means, squares, cross = _sums_with_targets(X, rows)
     diagonal = _scatter(squares, X, means, rows)
     in_double = X.dtype == np.float32 and _exceeds_float32(means, diagonal, rows.counts)
     columns = Columns(X, means, rows.codes, rows.root, in_double)
-    if in_double and y is not None:
-        cross = columns.products(y).T
-    return columns, Sums(rows.counts, means, diagonal, cross, y)
+    if in_double and rows.y is not None:
+        cross = columns.products(rows.y).T
+    return columns, Sums(rows.counts, means, diagonal, cross, rows.y)
+
+
+def _implicitly(X: Sparse, rows: _Rows) -> tuple[Columns, Sums]:
+    """Columns of a sparse X. Means that are large compared with the scatter are subtracted from nearly full columns.
+
+    So what is subtracted implicitly never exceeds the scatter by far, and no digits are lost.
+    """
+    means, squares, cross = _sums_with_targets(X, rows)
+    shift = large_means(means, rows.counts, squares - rows.counts @ means**2)
+    if shift.any() and np.isfinite(shift).all():
+        X = X.shifted(shift, rows.codes)
+        means, squares, cross = _sums_with_targets(X, rows)
+    diagonal = np.maximum(squares - rows.counts @ means**2, 0.0)
+    return Columns(X, means, rows.codes, rows.root), Sums(rows.counts, means + shift, diagonal, cross, rows.y)
 
 
 def _exceeds_float32(means: Floats, diagonal: Floats, counts: Floats) -> bool:
@@ -272,60 +253,48 @@ def _centred_targets(target: Target, weights: Floats | None) -> Floats | None:
     return y if weights is None else y * np.sqrt(weights)[:, None]
 
 
-def _centred_copy(X: NDArray[Any], rows: _Rows) -> tuple[Columns, Sums]:
+def _centred_copy(X: Dense, rows: _Rows) -> tuple[Columns, Sums]:
     """Columns of a small X, centred in a copy: cheap, and without loss of digits."""
-    X = X.astype(np.float64, copy=False)
-    means = rows.member @ X / rows.counts[:, None]
-    centred = X - _by_row(means, rows.codes)
+    values = X.values.astype(np.float64, copy=False)
+    means = rows.member @ values / rows.counts[:, None]
+    centred = values - _by_row(means, rows.codes)
+    X.reads.add(X.size)
     if rows.root is not None:
         centred *= rows.root[:, None]
     diagonal = np.einsum("ij,ij->j", centred, centred)
     cross = None if rows.y is None else centred.T @ rows.y
-    return Columns(centred, None, rows.codes, rows.root), Sums(rows.counts, means, diagonal, cross, rows.y)
+    columns = Columns(Dense(centred, X.reads), None, rows.codes, rows.root)
+    return columns, Sums(rows.counts, means, diagonal, cross, rows.y)
 
 
-def _scatter(squares: Floats, X: NDArray[Any], means: Floats, rows: _Rows) -> Floats:
+def _scatter(squares: Floats, X: Blocked, means: Floats, rows: _Rows) -> Floats:
     """Diagonal of the scatter matrix: sums of squares minus the share of the class means.
 
     Where the means account for nearly all of a sum of squares, the difference suffers from cancellation and is
     recomputed from centred values.
     """
-    counts, weights = rows.counts, rows.weights
-    between = counts @ means**2
+    between = rows.counts @ means**2
     diagonal = squares - between
     inaccurate = between > MAX_CANCELLATION * diagonal
     if X.dtype == np.float32:
-        inaccurate |= ~np.isfinite(squares) | (squares < counts.sum() / MAX_FLOAT32_SD**2)
-    recomputed = np.flatnonzero(inaccurate)
-    step = max(1, BLOCK_SIZE // len(X))
-    for start in range(0, len(recomputed), step):
-        at = recomputed[start : start + step]
-        block = X[:, at].astype(np.float64) - _by_row(means[:, at], rows.codes)
-        w = 1.0 if weights is None else weights[:, None]
-        shift = (w * block).sum(axis=0) / counts.sum()
-        diagonal[at] = (w * (block - shift) ** 2).sum(axis=0) if rows.codes is None else (w * block**2).sum(axis=0)
+        inaccurate |= ~np.isfinite(squares) | (squares < rows.counts.sum() / MAX_FLOAT32_SD**2)
+    if inaccurate.any():
+        at = inaccurate.nonzero()[0]
+        diagonal[at] = _centred_squares(X, at, means, rows)
     return np.maximum(diagonal, 0.0)
 
 
-def _squares(X: NDArray[Any], weights: Floats | None, rows: slice) -> Floats:
-    """Sums of squares over some rows; float32 is accumulated in blocks, because long sums would lose digits."""
-    X, weights = X[rows], None if weights is None else weights[rows]
-    total = np.zeros(X.shape[1])
-    if X.dtype in (np.float32, np.float64):
-        step = max(1, len(X)) if X.dtype == np.float64 else 256
-        for start in range(0, len(X), step):
-            here = slice(start, start + step)
-            total += _sum_of_squares(X[here], None if weights is None else weights[here])
-        return total
-    for here, columns, block in _float64_blocks(X):
-        total[columns] += _sum_of_squares(block, None if weights is None else weights[here])
-    return total
-
-
-def _sum_of_squares(block: NDArray[Any], weights: Floats | None) -> NDArray[Any]:
-    if weights is None:
-        return np.asarray(np.einsum("ij,ij->j", block, block))
-    return np.asarray(np.einsum("i,ij,ij->j", weights, block, block))
+def _centred_squares(X: Blocked, features: Features, means: Floats, rows: _Rows) -> Floats:
+    """Sums of squares about the means; of a regression, about the mean of the centred values (means are rounded)."""
+    n = X.shape[0]
+    sums, squares = np.zeros((2, len(features)))
+    w = np.ones(n) if rows.weights is None else rows.weights
+    for here, at, block in X.parts(features):
+        codes = None if rows.codes is None else rows.codes[here]
+        centred = block.astype(np.float64) - _by_row(means[:, features[at]], codes)
+        sums[at] += w[here] @ centred
+        squares[at] += w[here] @ centred**2
+    return squares if rows.codes is not None else squares - sums**2 / rows.counts.sum()
 
 
 def _by_row(means: Floats, codes: NDArray[np.intp] | None) -> Floats:

@@ -123,7 +123,7 @@ class Encoding:
         order = self._order(table)
         out = np.empty((table.n_rows, self.n_columns), order="F")
         for feature, j in enumerate(order):
-            column = table.columns[j] if isinstance(table, Frame) else table.values[:, j]
+            column = table.columns[j] if isinstance(table, Frame) else table.columns([j])[:, 0]
             columns = self.columns(feature)
             self._fill(out[:, columns.start : columns.stop], feature, column)
         return out

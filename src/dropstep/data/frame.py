@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.data.factor import DATES, OBJECTS, Column, Factor, Unusable, column_of, factor_of
+from dropstep.data.matrices.on_disk import OnDisk, is_on_disk
+from dropstep.data.matrices.sparse import Sparse, is_sparse
 from dropstep.data.table import Table, label, listed
 
 # Prefixes of the data types of pandas, polars and pyarrow, in lower case.
@@ -73,8 +75,8 @@ def read(X: Any) -> Table | Frame:
 
     Parameters
     ----------
-    X : array-like or frame of shape (n_samples, n_features)
-        An array, or a frame of pandas, polars or pyarrow.
+    X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+        An array, a memory map, a sparse matrix or array of SciPy, or a frame of pandas, polars or pyarrow.
 
     Returns
     -------
@@ -82,8 +84,10 @@ def read(X: Any) -> Table | Frame:
     """
     if isinstance(X, Table | Frame):
         return X
-    if hasattr(X, "toarray") and hasattr(X, "nnz"):
-        raise TypeError("X is sparse, but dense data is required; pass X.toarray()")
+    if is_sparse(X):
+        return Table(_sparse(X))
+    if is_on_disk(X):
+        return Table(OnDisk.of(X))
     if hasattr(X, "collect_schema") and not hasattr(X, "__len__"):
         raise TypeError("X is a lazy frame, which contains no rows yet; pass X.collect()")
     names = frame_names(X)
@@ -101,6 +105,14 @@ def read(X: Any) -> Table | Frame:
     if values.dtype.kind not in "biuf" or values.dtype.itemsize > 8 or not values.dtype.isnative:
         values = values.astype(np.float64)
     return Table(values, names)
+
+
+def _sparse(X: Any) -> Sparse:
+    """The design matrix of a sparse matrix or array."""
+    _check_shape(X.shape)
+    if X.dtype.kind == "c":
+        raise ValueError("Complex data not supported: X must be real; use e.g. X.real")
+    return Sparse.of(X)
 
 
 def as_table(X: Any) -> Table:
@@ -225,10 +237,12 @@ def _of_frame(X: Any, names: tuple[str, ...] | None, types: list[str]) -> Table 
     """The table of a frame that has other columns than numbers."""
     import narwhals.stable.v2 as nw
 
-    if sparse := [j for j, kind in enumerate(types) if kind.startswith("sparse")]:
-        where = listed(Frame((), 0, names), sparse)
-        raise TypeError(f"X has sparse columns: {where}; pass X.sparse.to_dense()")
     _check_shape((len(X), len(types)))
+    if sparse := [j for j, kind in enumerate(types) if kind.startswith("sparse")]:
+        if len(sparse) == len(types):
+            return Table(_sparse(X.sparse.to_coo()), names)
+        where = listed(Frame((), 0, names), sparse)
+        raise TypeError(f"X has sparse columns next to others: {where}; make all of them sparse, or none")
     if names is None:  # narwhals requires names
         X = X.set_axis([str(j) for j in range(len(types))], axis=1)
     columns = []

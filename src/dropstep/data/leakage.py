@@ -78,7 +78,7 @@ def table_notes(
     """
     if names is None:
         return
-    ids, marks = _suspects(table.values, encoding, names, excluded)
+    ids, marks = _suspects(table, encoding, names, excluded)
     features = Table(np.empty((0, len(names))), names)
     if ids:
         noun, pronoun = ("identifier", "it") if len(ids) == 1 else ("identifiers", "them")
@@ -89,26 +89,27 @@ def table_notes(
 
 
 def _suspects(
-    values: NDArray[Any], encoding: Encoding | None, names: tuple[str, ...], excluded: Collection[int]
+    table: Table, encoding: Encoding | None, names: tuple[str, ...], excluded: Collection[int]
 ) -> tuple[list[int], list[int]]:
     """Features that are probably identifiers, and those that seem to mark training and test rows."""
     ids, marks = [], _marking_factors(encoding)
-    whole, distinct = _first_rows(values)
+    whole, distinct = _first_rows(table)
     for j in np.flatnonzero(whole).tolist():
         feature = j if encoding is None else encoding.owners[j]
         if feature in excluded or (encoding is not None and encoding.levels[feature] is not None):
             continue
         name = names[feature]
-        if (distinct[j] or _ID.search(name)) and _is_identifier(values[:, j], name):
+        if (distinct[j] or _ID.search(name)) and _is_identifier(table.columns([j])[:, 0], name):
             ids.append(feature)
-        elif _SPLIT_NAME.fullmatch(name) and len(np.unique(values[:, j])) <= MAX_FOLDS:
+        elif _SPLIT_NAME.fullmatch(name) and len(np.unique(table.columns([j]))) <= MAX_FOLDS:
             marks.append(feature)
     return ids, sorted(marks)
 
 
-def _first_rows(values: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _first_rows(table: Table) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Columns whose first rows are integers, and those in which they are distinct."""
-    first = values[:N_FIRST]
+    few = table.at(np.arange(min(N_FIRST, table.n_rows)))
+    first = few.values if isinstance(few.values, np.ndarray) else few.columns(range(few.n_features))
     whole = np.ones(first.shape[1], dtype=bool) if first.dtype.kind in "biu" else (first == np.floor(first)).all(axis=0)
     if not whole.any():
         return whole, whole
@@ -196,12 +197,11 @@ def determining(
     rows = slice(None) if weights is None else weights > 0
     centred = target.values[rows] - target.values[rows].mean(axis=0)
     if encoding is None:
-        return [j for j in suspects if _is_function(table.values[rows, j], centred)]
-    found = {encoding.owners[j] for j in suspects if _is_function(table.values[rows, j], centred)}
+        return [j for j in suspects if _is_function(table.columns([j])[rows, 0], centred)]
+    found = {encoding.owners[j] for j in suspects if _is_function(table.columns([j])[rows, 0], centred)}
     for feature, levels in enumerate(encoding.levels):
         if levels is not None and len(levels) > 2:
-            block = encoding.columns(feature)
-            codes = table.values[rows, block.start : block.stop] @ np.arange(1, len(levels))
+            codes = table.columns(encoding.columns(feature))[rows] @ np.arange(1, len(levels))
             if _has_one_value_per_level(codes.astype(np.intp), centred):
                 found.add(feature)
     return sorted(found)

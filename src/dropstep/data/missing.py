@@ -65,8 +65,8 @@ def complete_rows(
 def _gaps(table: Table | Frame, used: Sequence[int]) -> tuple[Mask, Mask]:
     """Rows with a missing value, and rows with an infinite one."""
     if isinstance(table, Table):
-        values = table.values if len(used) == table.n_features else table.values[:, used]
-        return np.isnan(values).any(axis=1), np.isinf(values).any(axis=1)
+        gaps = table.matrix.gaps(None if len(used) == table.n_features else np.array(used, dtype=np.intp))
+        return gaps.absent, gaps.infinite
     absent, infinite = np.zeros((2, table.n_rows), dtype=bool)
     for j in used:
         column = table.columns[j]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
@@ -13,7 +13,10 @@ from scipy.linalg import blas
 
 from dropstep.data import exchange
 from dropstep.data.frame import as_table
-from dropstep.data.scale import Exponents, is_extreme, rescaled_copy
+from dropstep.data.matrices.base import Blocked, Exponents, Matrix
+from dropstep.data.matrices.dense import Dense
+from dropstep.data.matrices.sparse import Sparse, large_means
+from dropstep.data.scale import is_extreme, rescaled
 from dropstep.data.table import Table, as_weights, listed, refuse_missing
 from dropstep.data.target import Categorical, Continuous, Model, Target, as_target
 
@@ -75,7 +78,7 @@ class Moments:
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            An array or a frame.
+            An array, a memory map, a sparse matrix or a frame.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Target values or class labels.
         sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -89,9 +92,9 @@ class Moments:
         Moments
         """
         table = as_table(X)
-        weights = as_weights(sample_weight, len(table.values))
-        target = as_target(y, len(table.values), model, weights, whole=False)
-        moments = _of_rows(table.values, target, weights, table.names)
+        weights = as_weights(sample_weight, table.n_rows)
+        target = as_target(y, table.n_rows, model, weights, whole=False)
+        moments = _of_rows(table.matrix, target, weights, table.names)
         refuse_missing(table, moments.means[:, : moments.n_features])
         _check_scale(table, moments, weights)
         return moments
@@ -228,13 +231,13 @@ def _without_rounding(scatter: Floats, whole: Moments) -> Floats:
 
 
 def of_rows(
-    X: NDArray[Any], target: Target, weights: Floats | None = None, names: Sequence[str] | None = None
+    X: Matrix, target: Target, weights: Floats | None = None, names: Sequence[str] | None = None
 ) -> tuple[Moments, Exponents | None]:
-    """Moments of validated rows; columns of extreme scale are rescaled in a copy of X.
+    """Moments of validated rows; columns of extreme scale are rescaled.
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, n_features)
+    X : Matrix of shape (n_samples, n_features)
         Feature values.
     target : Continuous or Categorical
         Target values or class labels.
@@ -250,19 +253,22 @@ def of_rows(
         Column j was divided by 2 ** exponents[j]; None if no column was rescaled.
     """
     moments = _of_rows(X, target, weights, names)
-    rescaled = rescaled_copy(X, *_squares(moments), weights)
-    if rescaled is None:
+    scaled = rescaled(X, *_squares(moments), weights)
+    if scaled is None:
         return moments, None
-    copy, exponents = rescaled
-    return _of_rows(copy, target, weights, names), exponents
+    return _of_rows(scaled[0], target, weights, names), scaled[1]
 
 
-def _of_rows(X: NDArray[Any], target: Target, weights: Floats | None, names: Sequence[str] | None) -> Moments:
+def _of_rows(X: Matrix, target: Target, weights: Floats | None, names: Sequence[str] | None) -> Moments:
     """Moments without a check of their scale: sums by class, and one symmetric product."""
     labels, n_targets = (target.labels, 0) if isinstance(target, Categorical) else (None, target.values.shape[1])
     with np.errstate(invalid="ignore", over="ignore"):  # NaN and infinity are reported later, by column
-        counts, means = _class_means(X, target, weights)
-        scatter = _scatter(X, target, weights, counts, means)
+        if isinstance(X, Sparse):
+            counts, means, scatter = _of_sparse(X, target, weights)
+        else:
+            assert isinstance(X, Blocked)
+            counts, means = _class_means(X, target, weights)
+            scatter = _scatter(X, target, weights, counts, means)
     return Moments(labels, counts, means, scatter, n_targets, None if names is None else tuple(names))
 
 
@@ -279,7 +285,7 @@ def _check_scale(table: Table, moments: Moments, weights: Floats | None) -> None
     present = slice(None) if weights is None else weights > 0
     bad, largest = [], 0.0
     for j in np.flatnonzero(is_extreme(squares, targets)):
-        column = table.values[present, j]
+        column = table.columns([j])[present, 0]
         if not squares[j] < 1 or column.min() < column.max():
             bad.append(int(j))
             largest = max(largest, float(np.abs(column.astype(np.float64)).max()))
@@ -290,54 +296,60 @@ def _check_scale(table: Table, moments: Moments, weights: Floats | None) -> None
         )
 
 
-def _blocks(X: NDArray[Any]) -> Iterator[slice]:
-    step = max(MIN_BLOCK_ROWS, BLOCK_SIZE // X.shape[1])
-    return (slice(start, start + step) for start in range(0, len(X), step))
+def _height(X: Matrix) -> int:
+    """Number of rows that are copied and centred at a time."""
+    return max(MIN_BLOCK_ROWS, BLOCK_SIZE // X.shape[1])
 
 
-def _class_means(X: NDArray[Any], target: Target, weights: Floats | None) -> tuple[Floats, Floats]:
+def _class_means(X: Blocked, target: Target, weights: Floats | None) -> tuple[Floats, Floats]:
     """Number of rows, and means of features and targets, by class."""
-    w = np.ones(len(X)) if weights is None else weights
+    w = np.ones(X.shape[0]) if weights is None else weights
     if isinstance(target, Continuous):
         sums = np.concatenate([_sums(w[None, :], X), w[None, :] @ target.values], axis=1)
         return np.array([w.sum()]), sums / w.sum()
     counts = np.bincount(target.codes, w, len(target.labels)).astype(np.float64)
     sums = np.zeros((len(counts), X.shape[1]))
-    for rows in _blocks(X):
-        codes = target.codes[rows]
-        member = np.zeros((len(counts), len(codes)))
-        member[codes, np.arange(len(codes))] = w[rows]
-        sums += _sums(member, X[rows])
+    for rows, block in X.row_parts(_height(X)):
+        sums += _member(target, w, rows) @ block.astype(np.float64, copy=False)
     return counts, sums / np.where(counts > 0, counts, 1.0)[:, None]
 
 
-def _sums(member: Floats, X: NDArray[Any]) -> Floats:
+def _member(target: Categorical, w: Floats, rows: slice) -> Floats:
+    """Weights by class and row, of some rows."""
+    codes = target.codes[rows]
+    member = np.zeros((len(target.labels), len(codes)))
+    member[codes, np.arange(len(codes))] = w[rows]
+    return member
+
+
+def _sums(member: Floats, X: Blocked) -> Floats:
     """member @ X, converted to float64 one block at a time."""
-    if X.dtype == np.float64:
-        return np.asarray(member @ X)
+    if isinstance(X, Dense) and X.dtype == np.float64:
+        return X.multiply(member)
     total = np.zeros((len(member), X.shape[1]))
-    for rows in _blocks(X):
-        total += member[:, rows] @ X[rows].astype(np.float64)
+    for rows, block in X.row_parts(_height(X)):
+        total += member[:, rows] @ block.astype(np.float64, copy=False)
     return total
 
 
-def _scatter(X: NDArray[Any], target: Target, weights: Floats | None, counts: Floats, means: Floats) -> Floats:
+def _scatter(X: Blocked, target: Target, weights: Floats | None, counts: Floats, means: Floats) -> Floats:
     """Scatter about the class means. Rows are copied, one block at a time, only to centre, weight or convert them.
 
     X'X minus the share of the means is accurate unless the means account for nearly all of the sum of squares.
     """
     p = X.shape[1]
-    if weights is None and X.dtype == np.float64:
-        gram = X.T @ X  # a symmetric product, in any memory order
+    if isinstance(X, Dense) and weights is None and X.dtype == np.float64:
+        X.reads.add(X.size)
+        gram = X.values.T @ X.values  # a symmetric product, in any memory order
         between = counts @ means[:, :p] ** 2
         if np.all(between <= MAX_CANCELLATION * (np.diagonal(gram) - between)):
             weighted = np.sqrt(counts)[:, None] * means[:, :p]
             return _with_targets(gram - weighted.T @ weighted, X, target, means)
     y = target.values if isinstance(target, Continuous) else None
     gram = np.zeros((means.shape[1], means.shape[1]), order="F")
-    for rows in _blocks(X):
-        block = np.empty((len(X[rows]), means.shape[1]))
-        block[:, :p] = X[rows]
+    for rows, values in X.row_parts(_height(X)):
+        block = np.empty((len(values), means.shape[1]))
+        block[:, :p] = values
         if y is not None:
             block[:, p:] = y[rows]
         block -= means if isinstance(target, Continuous) else means[target.codes[rows]]
@@ -347,14 +359,39 @@ def _scatter(X: NDArray[Any], target: Target, weights: Floats | None, counts: Fl
     return np.asarray(gram + np.triu(gram, 1).T)
 
 
-def _with_targets(scatter: Floats, X: NDArray[Any], target: Target, means: Floats) -> Floats:
-    """Scatter of features and targets, from that of the features."""
+def _with_targets(scatter: Floats, X: Matrix, target: Target, means: Floats, w: Floats | None = None) -> Floats:
+    """Scatter of features and targets, from that of the features; `means` are those of both."""
     if isinstance(target, Categorical):
         return scatter
     p = len(scatter)
     y = target.values - means[0, p:]
+    weighted = y if w is None else w[:, None] * y
     bordered = np.empty((p + y.shape[1], p + y.shape[1]))
-    bordered[:p, :p], bordered[p:, p:] = scatter, y.T @ y
-    bordered[:p, p:] = (y.T @ X - np.outer(y.sum(axis=0), means[0, :p])).T
+    bordered[:p, :p], bordered[p:, p:] = scatter, y.T @ weighted
+    bordered[:p, p:] = (X.multiply(weighted.T) - np.outer(weighted.sum(axis=0), means[0, :p])).T
     bordered[p:, :p] = bordered[:p, p:].T
     return bordered
+
+
+def _of_sparse(X: Sparse, target: Target, weights: Floats | None) -> tuple[Floats, Floats, Floats]:
+    """Counts, means and scatter of a sparse table: X'X minus the share of the means, of which large ones are shifted.
+
+    See `Sparse.shifted`.
+    """
+    n, p = X.shape
+    w, codes = np.ones(n) if weights is None else weights, target.codes if isinstance(target, Categorical) else None
+    member = w[None, :] if isinstance(target, Continuous) else _member(target, w, slice(None))
+    y = target.values if isinstance(target, Continuous) else np.empty((n, 0))
+    counts = member.sum(axis=1)
+    divisor = np.where(counts > 0, counts, 1.0)[:, None]
+    sums, squares = X.sums(member, weights)
+    means = sums / divisor
+    shift = large_means(means, counts, squares - counts @ means**2)
+    if shift.any() and np.isfinite(shift).all():
+        X = X.shifted(shift, codes)
+        means = X.multiply(member) / divisor
+    weighted = np.sqrt(counts)[:, None] * means
+    scatter = X.gram(None if weights is None else np.sqrt(weights)) - weighted.T @ weighted
+    of_targets = member @ y / divisor
+    full = _with_targets(scatter, X, target, np.concatenate([means, of_targets], axis=1), weights)
+    return counts, np.concatenate([means + shift, of_targets], axis=1), full

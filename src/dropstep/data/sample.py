@@ -20,6 +20,7 @@ from dropstep.data.leakage import (
     separating_note,
     table_notes,
 )
+from dropstep.data.matrices.dense import Dense
 from dropstep.data.missing import MISSING, complete_rows, rows_without
 from dropstep.data.table import Table, as_weights
 from dropstep.data.target import Categorical, as_values, missing_targets
@@ -85,6 +86,11 @@ class Features:
         """Names of the columns of the design matrix."""
         return self.names if self.encoding is None else self.encoding.column_names
 
+    @property
+    def n_passes(self) -> int | None:
+        """Number of passes over the values so far, rounded up; None if they are not counted."""
+        return None
+
 
 @dataclass(frozen=True, eq=False)
 class Sample(Features):
@@ -114,6 +120,10 @@ class Sample(Features):
     groups: Any
     rows: NDArray[np.bool_] | None
     features: Table | Frame
+
+    @property
+    def n_passes(self) -> int:
+        return self.table.matrix.reads.n_passes
 
 
 def sample_of(
@@ -257,9 +267,9 @@ def _ready(
 
 def _without_gaps(table: Table, excluded: Collection[int]) -> Table:
     """Zeros in excluded columns that have missing values, which would make sums over blocks of columns undefined."""
-    bad = [j for j in sorted(excluded) if not np.isfinite(table.values[:, j]).all()]
-    if not bad:
+    at = np.array(sorted(excluded), dtype=np.intp)
+    bad = at[table.matrix.gaps(at).columns] if len(at) else at
+    if not len(bad):
         return table
-    values = table.values.copy()
-    values[:, bad] = 0
-    return Table(values, table.names)
+    zeroed = table.matrix.zeroed(bad)
+    return Table(zeroed.values if isinstance(zeroed, Dense) else zeroed, table.names)

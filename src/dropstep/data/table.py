@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dropstep.data.matrices.base import Matrix
+from dropstep.data.matrices.dense import Dense
 
 MAX_LISTED = 5  # columns that an error message names
 MAX_ROWS = 1e15  # weights with a larger sum are not counts of rows
@@ -21,19 +26,24 @@ class Table:
 
     Attributes
     ----------
-    values : ndarray of shape (n_samples, n_features)
-        Feature values.
+    values : ndarray of shape (n_samples, n_features), or Matrix
+        Feature values: an array, or a sparse matrix or one on disk.
     names : tuple of str or None
         Feature names.
     """
 
-    values: NDArray[Any]
+    values: Any
     names: tuple[str, ...] | None = None
+
+    @cached_property
+    def matrix(self) -> Matrix:
+        """The values as a design matrix, which counts how often they are read."""
+        return Dense(self.values) if isinstance(self.values, np.ndarray) else self.values
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return len(self.values)
+        return int(self.values.shape[0])
 
     @property
     def n_features(self) -> int:
@@ -46,7 +56,12 @@ class Table:
 
     def at(self, rows: NDArray[Any]) -> Table:
         """Some rows of the table."""
-        return replace(self, values=self.values[rows])
+        values = self.values
+        return replace(self, values=values[rows] if isinstance(values, np.ndarray) else values.at(rows))
+
+    def columns(self, features: Sequence[int]) -> NDArray[Any]:
+        """A dense copy of a few columns."""
+        return self.matrix.take(np.array(features, dtype=np.intp))
 
 
 class Labelled(Protocol):
@@ -81,13 +96,11 @@ def refuse_missing(table: Table, sums: NDArray[np.float64]) -> None:
     if np.isfinite(sums).all():
         return
     suspects = np.flatnonzero(~np.isfinite(np.atleast_2d(sums)).all(axis=0))
-    with np.errstate(over="ignore"):
-        bad = [int(j) for j in suspects if not np.isfinite(table.values[:, j]).all()]
-    if not bad:
-        names = listed(table, [int(j) for j in suspects])
+    gaps = table.matrix.gaps(suspects)
+    if not gaps.columns.any():
+        names = listed(table, suspects.tolist())
         raise ValueError(f"the values of {names} are too large to be summed in {table.values.dtype}; rescale them")
-    n_rows = int((~np.isfinite(table.values[:, bad])).any(axis=1).sum())
-    raise missing_error(table, bad, n_rows)
+    raise missing_error(table, suspects[gaps.columns].tolist(), int((gaps.absent | gaps.infinite).sum()))
 
 
 def missing_error(table: Labelled, features: list[int], n_rows: int) -> ValueError:

@@ -223,7 +223,7 @@ def _row(
 ) -> Row:
     """Path on all rows, and errors of every fold; `chosen` has the parameters of `select`, or fixed features."""
     say(f"{name}, all rows")
-    features, design, values = sample.features, sample.table.values, _values(sample.target)
+    features, design, values = sample.features, sample.table, _values(sample.target)
     path, seconds = _timed(features, values, chosen) if isinstance(chosen, dict) else (None, 0.0)
     sizes, errors = [], []
     for fold, (train, test) in enumerate(splits, start=1):
@@ -231,7 +231,7 @@ def _row(
         selected = chosen if isinstance(chosen, list) else select(features.at(train), values[train], **chosen).selected
         columns = _columns(sample, selected)
         sizes.append(len(columns))
-        errors.append([_error(make, design[:, columns], values, train, test) for make in models.values()])
+        errors.append([_error(make, design.columns(columns), values, train, test) for make in models.values()])
     by_model = zip(models, zip(*errors, strict=True), strict=True)
     return Row(name, path, seconds, tuple(sizes), tuple(Errors(model, folds) for model, folds in by_model))
 

@@ -11,6 +11,7 @@ from sklearn.linear_model import GammaRegressor, LinearRegression, LogisticRegre
 
 from dropstep.coefficients import Coefficients
 from dropstep.data.frame import as_table, frame_names, is_frame, take_columns
+from dropstep.data.matrices.sparse import is_sparse
 from dropstep.data.table import Table, refuse_missing
 from dropstep.result import SelectionPath
 
@@ -101,12 +102,15 @@ def _selected_features(path: SelectionPath, X: Any) -> Any:
         if missing := [name for name in path.selected_names if name not in place]:
             raise ValueError(f"X has no column {missing[0]!r}, which is selected; pass a frame that contains it")
         return take_columns(X, [place[name] for name in path.selected_names])
-    X = X if is_frame(X) else np.asarray(X, dtype=None if path.encoding is None else object)
+    if not is_frame(X) and not is_sparse(X):
+        X = np.asarray(X, dtype=None if path.encoding is None else object)
     if len(X.shape) != 2 or X.shape[1] != path.n_features:
         raise ValueError(
             f"X has {X.shape[1] if len(X.shape) == 2 else 1} columns, but the features were selected among "
             f"{path.n_features}; pass all of them, or a frame that contains the selected ones by name"
         )
+    if is_sparse(X):
+        return X.tocsc()[:, list(path.selected)].toarray()
     return take_columns(X, list(path.selected)) if is_frame(X) else X[:, list(path.selected)]
 
 

@@ -19,6 +19,7 @@ Floats = NDArray[np.float64]
 Features = NDArray[np.intp]
 
 REORTHOGONALIZE_BELOW = 0.5  # residual share of a vector below which one projection is not exact, and a second is made
+MAX_CENTRED = 2**22  # values (32 MB) of columns that are centred at a time, where their number is not limited
 COPY_BELOW = 0.1  # share of the features below which the live ones are copied next to each other
 
 
@@ -174,10 +175,12 @@ class RowsBasis:
 
     def restrict_to(self, live: Features | None) -> None:
         """Copy the live features if they are few; otherwise multiply all that are held, and pick the live ones."""
-        n, p = self.columns.X.shape
+        (n, p), X = self.columns.X.shape, self.columns.X
         if live is None:
             self._held_columns, self._held, self._pick = self.columns, np.arange(p), None
-        elif 2 * len(live) <= len(self._held) and (len(live) <= COPY_BELOW * p or n * p <= 2**18):
+        elif 2 * len(live) <= len(self._held) and (
+            (len(live) <= COPY_BELOW * p and X.can_copy(len(live))) or n * p <= 2**18
+        ):
             self._held_columns, self._held, self._pick = self.columns.take(live), live, None
         else:
             self._pick = np.searchsorted(self._held, live)
@@ -207,7 +210,7 @@ class RowsBasis:
     def measure(self, j: int, residual_ss: float, residual_cross: Floats) -> tuple[float, Floats]:
         x = self._prefetched.pop(j, None)
         if x is None:
-            x = self.columns.X[:, j] if self.columns.means is None else self._centred(np.array([j]))[:, 0]
+            x = self._centred(np.array([j]))[:, 0] if self.columns.copy is None else self.columns.copy[:, j]
         r = self._projected_out(x) if self.size else x
         residual_ss = float(r @ r)
         if self.size and residual_ss < REORTHOGONALIZE_BELOW * float(x @ x):
@@ -272,9 +275,15 @@ class RowsBasis:
         self._prefetched, self._buffer = {}, np.empty((0, 0))
 
     def residuals(self, features: Features) -> tuple[Floats, Floats, Floats | None]:
+        step = max(1, MAX_CENTRED // self.columns.X.shape[0])
+        parts = [self._residuals(features[i : i + step]) for i in range(0, len(features), step)]
+        coordinates, sums_of_squares = np.hstack([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+        return coordinates, sums_of_squares, None if self.targets is None else np.vstack([part[2] for part in parts])
+
+    def _residuals(self, features: Features) -> tuple[Floats, Floats, Floats]:
         x = self.columns.centred(features)
         residuals = self._residual(x)
-        cross = None if self.targets is None else residuals.T @ self.targets
+        cross = np.empty((0, 0)) if self.targets is None else residuals.T @ self.targets
         return self.Q.T @ x, np.einsum("ij,ij->j", residuals, residuals), cross
 
     def unit_vectors(self, unit: Features, least: Floats, cross: Floats, without: Floats | None, Z: Floats) -> Floats:

@@ -55,7 +55,7 @@ class Projection:
         self._prefetched: dict[int, Prefetched] = {}
         self._prefetcher = Prefetcher(*self.basis.batch_limits)
         p, S = equations.n_features, equations.scatter
-        n = len(S.X) if isinstance(S, Columns) else p
+        n = S.X.shape[0] if isinstance(S, Columns) else p
         self._room = max(4, min(ROWS_AT_A_TIME, n // 16), min(NUMBERS_AT_A_TIME // p, p))
         self._W = np.empty((self._room, p))  # a row is filled when its direction is applied
         self._Z = np.zeros((self._room, equations.n_targets))

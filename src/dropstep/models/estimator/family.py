@@ -102,7 +102,7 @@ class Estimator:
             y = target.labels[target.codes]
         else:
             y = target.values[:, 0] if target.values.shape[1] == 1 else target.values
-        return EstimatorProblem(self, sample.table.values, y, rows, sample.table.names)
+        return EstimatorProblem(self, sample.table.matrix.native(), y, rows, sample.table.names)
 
 
 @dataclass(frozen=True, eq=False)

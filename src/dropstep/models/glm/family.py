@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dropstep.data.matrices.base import Matrix
+from dropstep.data.matrices.dense import Dense
 from dropstep.data.moments import Moments
 from dropstep.data.response import Survival, as_columns, as_numbers, as_offset, as_strata, as_survival
 from dropstep.data.sample import Rows, Sample, sample_of
-from dropstep.data.table import Table
 from dropstep.data.target import Categorical, Target, as_target
 from dropstep.models.base import Bools, Units
 from dropstep.models.glm.cox import CoxRegression, Ties
@@ -74,9 +75,8 @@ class LikelihoodFamily:
                 f"model {self.kind!r} needs at least {MIN_ROWS} samples of positive weight; there are {n_rows}"
             )
         likelihood, order, stratum = self._likelihood(sample, weights, table.n_rows)
-        values = table.values if _is_identity(order, table.n_rows) else np.asfortranarray(table.values[order])
         w = np.ones(len(order)) if weights is None else weights[order]
-        design = design_of(Table(values, table.names), w, stratum)
+        design = design_of(_rows(table.matrix, order), table, w, stratum)
         labels = tuple(sample.target.labels.tolist()) if isinstance(sample.target, Categorical) else None
         return LikelihoodProblem(likelihood, design, table.names, self.shortlist, labels)
 
@@ -99,8 +99,15 @@ def _present(weights: Floats | None, n: int) -> tuple[NDArray[np.intp], Floats]:
     return rows, weights[rows]
 
 
-def _is_identity(order: NDArray[np.intp], n: int) -> bool:
-    return len(order) == n and bool((order == np.arange(n)).all())
+def _rows(X: Matrix, order: NDArray[np.intp]) -> Matrix:
+    """Some rows of a matrix in their order; an array in C or Fortran order."""
+    n = X.shape[0]
+    if len(order) < n or (order != np.arange(n)).any():
+        X = X.at(order)
+        return Dense(np.asfortranarray(X.values), X.reads) if isinstance(X, Dense) else X
+    if isinstance(X, Dense) and not (X.values.flags.c_contiguous or X.values.flags.f_contiguous):
+        return Dense(np.ascontiguousarray(X.values), X.reads)
+    return X
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ def _single(design: Design, columns: Indices, fitted: Fitted) -> Statistics:
     """Score statistics of single columns: c' inv(D) c, where D is the residual of x' W x given the selected."""
     residual, q = fitted.local.residual, fitted.theta.shape[1]
     V = np.column_stack([residual, fitted.local.weighted(fitted.Z).reshape(len(residual), -1)])
-    products, squares = _products(design, columns, V, fitted.local)
+    products, squares = design.products(columns, V, fitted.local)
     c, cross = products[:, :q], products[:, q:].reshape(len(columns), q, -1)
     projected = solve(fitted.information, cross.reshape(len(columns) * q, -1).T).T.reshape(cross.shape)
     D = squares - np.einsum("jal,jbl->jab", cross, projected)
@@ -114,17 +114,6 @@ def _single(design: Design, columns: Indices, fitted: Fitted) -> Statistics:
     feasible = d > DEPENDENT * own
     values = np.divide(c[:, 0] ** 2, d, out=np.zeros(len(d)), where=feasible)
     return Statistics(values, feasible.astype(np.intp))
-
-
-def _products(design: Design, columns: Indices, V: Floats, local: Local) -> tuple[Floats, Floats]:
-    """x' V and x' W x of columns x, in one pass. Blocks of all columns need no copy, where most are wanted."""
-    q, most = local.residual.shape[1], design.standardised and 2 * len(columns) > design.n_columns
-    read = np.arange(design.n_columns) if most else columns
-    products, squares = np.zeros((len(read), V.shape[1])), np.zeros((len(read), q, q))
-    for rows, at, block in design.blocks(read):
-        products[at] += block.T @ V[rows]
-        squares[at] += local.squares(block, rows)
-    return (products[columns], squares[columns]) if most else (products, squares)
 
 
 def _block(X: Floats, fitted: Fitted) -> tuple[float, int]:

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.data.columns import Columns, columns_of
+from dropstep.data.matrices.base import Exponents, Matrix
+from dropstep.data.matrices.sparse import Sparse
 from dropstep.data.moments import Moments, of_rows
-from dropstep.data.scale import Exponents
 from dropstep.data.table import Table, refuse_missing
 from dropstep.data.target import Categorical, Target
 from dropstep.models.least_squares.wilks import WilksTest
@@ -22,6 +23,7 @@ Floats = NDArray[np.float64]
 
 WEIGHT_ROUNDING = 1e-9  # error that a sum of weights may have
 TINY_TABLE = 2**14  # numbers in a table for which both solvers take no time
+MIN_SPARSE_COLUMNS = 256  # of a sparse table: a Gram matrix of fewer takes little memory
 CONSTANT = 1e-12  # a column whose standard deviation is below this share of its mean is constant up to rounding
 
 
@@ -147,6 +149,14 @@ def choose_solver(n: int, p: int, max_features: int | None = None) -> Solver:
     return "gram" if 1 + p / 24 <= 3 + added / 2 + 2 * added**2 / p else "columns"
 
 
+def solver_of(X: Matrix, max_features: int | None = None) -> Solver:
+    """The solver that costs less for a matrix; a Gram matrix must also be small compared with what a sparse X stores."""
+    n, p = X.shape
+    if isinstance(X, Sparse) and p > MIN_SPARSE_COLUMNS and 8 * p**2 > X.n_stored:
+        return "columns"
+    return choose_solver(n, p, max_features)
+
+
 def problem_of(
     table: Table,
     target: Target,
@@ -156,13 +166,13 @@ def problem_of(
 ) -> Problem:
     """The problem of explaining a target by the features of a table."""
     if solver == "auto":
-        solver = choose_solver(len(table.values), table.values.shape[1], max_features)
+        solver = solver_of(table.matrix, max_features)
         problem = problem_of(table, target, weights, solver)
         if solver == "columns":
             return problem
         return replace(problem, finer=cache(lambda: problem_of(table, target, weights, "columns")))
     if solver == "gram":
-        moments, exponents = of_rows(table.values, target, weights, table.names)
+        moments, exponents = of_rows(table.matrix, target, weights, table.names)
         refuse_missing(table, moments.means[:, : moments.n_features])
         refuse_missing(table, np.diagonal(moments.scatter)[None, : moments.n_features])
         return from_moments(moments, exponents)

@@ -1,0 +1,191 @@
+"""A design matrix in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dropstep.data.matrices.base import Bools, Exponents, Floats, Gaps, Indices, Part, Reads
+from dropstep.data.threads import in_threads
+
+BLOCK_SIZE = 2**18  # values that are copied at a time
+MAX_BLOCK_SIDE = 2**12  # length of a block along the direction in which X is contiguous
+MAX_SEPARATE_PRODUCTS = 3  # vectors up to which float32 products are faster one by one than as a matrix product
+FLOAT32_BLOCK_COLUMNS = 2500  # columns of a float32 matrix product, which is faster in blocks than as a whole
+
+
+class Dense:
+    """An array in C or Fortran order.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples, n_features)
+        Products with types other than float32 and float64 are computed in float64, one block at a time.
+    reads : Reads or None, default=None
+        The count of another matrix that this one is derived from.
+    """
+
+    def __init__(self, values: NDArray[Any], reads: Reads | None = None) -> None:
+        self.values = values
+        self.reads = Reads(values.size) if reads is None else reads
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.values.shape[0], self.values.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.values.dtype
+
+    @property
+    def size(self) -> int:
+        return self.values.size
+
+    def take(self, features: Indices) -> NDArray[Any]:
+        """A copy of a few columns; np.take reads rows that are contiguous in memory faster than indexing does."""
+        self.reads.add(len(features) * len(self.values))
+        X = self.values
+        return np.take(X, features, axis=1) if X.flags.c_contiguous else X[:, features]
+
+    def multiply(self, vectors: Floats, out: Floats | None = None, *, in_double: bool = False) -> Floats:
+        """vectors @ X as float64; a float32 X is multiplied in float32, unless in_double."""
+        X = self.values
+        self.reads.add(X.size)
+        if X.dtype == np.float64:
+            return np.matmul(vectors, X, out=out)
+        product = np.empty((len(vectors), X.shape[1])) if out is None else out
+        if X.dtype != np.float32 or in_double:
+            product[:] = 0.0
+            for rows, columns, block in _float64_blocks(X):
+                product[:, columns] += vectors[:, rows] @ block
+            return product
+        vectors = np.ascontiguousarray(vectors, dtype=np.float32)
+        if len(vectors) <= MAX_SEPARATE_PRODUCTS:
+            for row, vector in zip(product, vectors, strict=True):
+                row[:] = vector @ X
+            return product
+        for start in range(0, X.shape[1], FLOAT32_BLOCK_COLUMNS):
+            columns = slice(start, start + FLOAT32_BLOCK_COLUMNS)
+            product[:, columns] = vectors @ X[:, columns]
+        return product
+
+    def sums(self, vectors: Floats, weights: Floats | None) -> tuple[Floats, Floats]:
+        """vectors @ X, and the weighted sum of squares of every column."""
+        # Before BLAS: its worker threads keep spinning and would compete for cores.
+        squares = in_threads(partial(_squares_of_rows, self.values, weights), len(self.values))
+        self.reads.add(self.values.size)
+        return self.multiply(vectors), squares
+
+    def largest(self, features: Indices, rows: Bools | None) -> Floats:
+        """Largest absolute value of some columns, over all rows or some."""
+        found = np.empty(len(features))
+        step = max(1, BLOCK_SIZE // len(self.values))
+        for start in range(0, len(features), step):
+            at = features[start : start + step]
+            values = np.abs(self.values[:, at].astype(np.float64))
+            found[start : start + step] = (values if rows is None else values[rows]).max(axis=0)
+        return found
+
+    def gaps(self, features: Indices | None = None) -> Gaps:
+        """Where values of some columns are missing or infinite."""
+        values = self.values if features is None else self.values[:, features]
+        absent, infinite = np.isnan(values), np.isinf(values)
+        return Gaps(absent.any(axis=1), infinite.any(axis=1), (absent | infinite).any(axis=0))
+
+    def subset(self, features: Indices) -> Dense:
+        """A copy of some columns."""
+        return Dense(self.take(features), self.reads)
+
+    def can_copy(self, n_features: int) -> bool:
+        """True: a copy of some columns is smaller than the matrix."""
+        return True
+
+    def at(self, rows: NDArray[Any]) -> Dense:
+        """A copy of some rows."""
+        return Dense(self.values[rows], self.reads)
+
+    def native(self) -> NDArray[Any]:
+        """The array."""
+        return self.values
+
+    def zeroed(self, features: Indices) -> Dense:
+        """A copy with zeros in some columns."""
+        values = self.values.copy()
+        values[:, features] = 0
+        return Dense(values)
+
+    def rescaled(self, exponents: Exponents, weights: Floats | None) -> Dense:
+        """A float64 copy with column j divided by 2 ** exponents[j]; rows of weight zero are set to zero."""
+        copy = self.values.astype(np.float64)
+        if weights is not None:
+            copy[weights == 0] = 0.0
+        return Dense(np.ldexp(copy, -exponents, out=copy), self.reads)
+
+    def parts(
+        self, features: Indices | None = None, size: int | None = None, *, all_rows: bool = False
+    ) -> Iterator[Part]:
+        """Blocks of some columns: over all of them, or over all rows, in the direction in which X is contiguous."""
+        X, n = self.values, len(self.values)
+        p, size = X.shape[1] if features is None else len(features), BLOCK_SIZE if size is None else size
+        self.reads.add(n * p)
+        if X.flags.c_contiguous and not X.flags.f_contiguous and not all_rows:
+            height = max(1, size // max(p, 1))
+            for top in range(0, n, height):
+                rows = slice(top, min(top + height, n))
+                yield rows, slice(0, p), X[rows] if features is None else X[rows].take(features, axis=1)
+            return
+        width = max(1, size // n)
+        for start in range(0, p, width):
+            here = slice(start, min(start + width, p))
+            yield slice(0, n), here, X[:, here] if features is None else X[:, features[here]]
+
+    def row_parts(self, height: int) -> Iterator[tuple[slice, NDArray[Any]]]:
+        """Blocks of rows with all columns."""
+        self.reads.add(self.values.size)
+        for start in range(0, len(self.values), height):
+            rows = slice(start, start + height)
+            yield rows, self.values[rows]
+
+
+def _float64_blocks(X: NDArray[Any]) -> Iterator[Part]:
+    """Blocks of X in float64, with their rows and columns."""
+    n, p = X.shape
+    if X.flags.c_contiguous:
+        width = min(p, MAX_BLOCK_SIDE)
+        height = max(1, BLOCK_SIZE // width)
+    else:
+        height = min(n, MAX_BLOCK_SIDE)
+        width = max(1, BLOCK_SIZE // height)
+    for top in range(0, n, height):
+        rows = slice(top, top + height)
+        for start in range(0, p, width):
+            columns = slice(start, start + width)
+            yield rows, columns, X[rows, columns].astype(np.float64)
+
+
+def squares(X: NDArray[Any], weights: Floats | None) -> Floats:
+    """Weighted sums of squares; float32 is accumulated in blocks, because long sums would lose digits."""
+    total = np.zeros(X.shape[1])
+    if X.dtype in (np.float32, np.float64):
+        step = max(1, len(X)) if X.dtype == np.float64 else 256
+        for start in range(0, len(X), step):
+            here = slice(start, start + step)
+            total += _sum_of_squares(X[here], None if weights is None else weights[here])
+        return total
+    for here, columns, block in _float64_blocks(X):
+        total[columns] += _sum_of_squares(block, None if weights is None else weights[here])
+    return total
+
+
+def _squares_of_rows(X: NDArray[Any], weights: Floats | None, rows: slice) -> Floats:
+    return squares(X[rows], None if weights is None else weights[rows])
+
+
+def _sum_of_squares(block: NDArray[Any], weights: Floats | None) -> NDArray[Any]:
+    if weights is None:
+        return np.asarray(np.einsum("ij,ij->j", block, block))
+    return np.asarray(np.einsum("i,ij,ij->j", weights, block, block))
