@@ -163,6 +163,10 @@ NO_TABLE: dict[str, tuple[Any, list[str]]] = {
         FRAME.assign(age=FRAME["age"].astype(pd.SparseDtype(float))),
         ["sparse columns next to others", "'age'", "make all of them sparse, or none"],
     ),
+    "frame filled with NaN": (
+        FRAME.astype(pd.SparseDtype(float)),
+        ["fill value is not 0: 'age'", "X.sparse.to_dense()"],
+    ),
     "lazy": (pl.DataFrame(FRAME).lazy(), ["lazy", "X.collect()"]),
     "same name twice": (FRAME.set_axis(list("abcda"), axis=1), ["must be unique", "'a' appears more than once"]),
     "names and numbers": (
@@ -203,7 +207,7 @@ SAME: dict[str, Callable[[], Any]] = {
     "the other byte order": lambda: X.astype(">f8"),
     "sparse matrix": lambda: sparse.csr_matrix(X),
     "sparse array": lambda: sparse.csc_array(X),
-    "sparse frame": lambda: FRAME.astype(pd.SparseDtype(float)),
+    "sparse frame": lambda: FRAME.astype(pd.SparseDtype(float, 0)),
     "masked without a mask": lambda: np.ma.masked_array(X),
     "pandas": lambda: FRAME,
     "pandas with an index": lambda: FRAME.set_axis(range(100, 100 + N)),
@@ -322,9 +326,6 @@ SAME_NUMBERS: dict[str, Callable[[], Any]] = {
     "pyarrow": lambda: pa.array(Y),
     "pyarrow in chunks": lambda: pa.chunked_array([Y[:20], Y[20:]]),
     "objects": lambda: Y.astype(object),
-    "sparse matrix": lambda: sparse.csr_matrix(X),
-    "sparse array": lambda: sparse.csc_array(X),
-    "sparse frame": lambda: FRAME.astype(pd.SparseDtype(float)),
     "masked without a mask": lambda: np.ma.masked_array(Y),
 }
 

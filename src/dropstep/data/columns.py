@@ -79,7 +79,10 @@ class Columns:
         if self.codes is None:
             return np.asarray(w @ taken / w.sum())[None, :]
         counts = np.bincount(self.codes, w)
-        return np.stack([np.bincount(self.codes, w * column) / counts for column in taken.T], axis=1)
+        means = np.empty((len(counts), taken.shape[1]))
+        for j, column in enumerate(taken.T):
+            means[:, j] = np.bincount(self.codes, w * column) / counts
+        return means
 
     def products(self, R: Floats, out: Floats | None = None) -> Floats:
         """R' X~ in one pass over X.

@@ -239,10 +239,7 @@ def _of_frame(X: Any, names: tuple[str, ...] | None, types: list[str]) -> Table 
 
     _check_shape((len(X), len(types)))
     if sparse := [j for j, kind in enumerate(types) if kind.startswith("sparse")]:
-        if len(sparse) == len(types):
-            return Table(_sparse(X.sparse.to_coo()), names)
-        where = listed(Frame((), 0, names), sparse)
-        raise TypeError(f"X has sparse columns next to others: {where}; make all of them sparse, or none")
+        return Table(_sparse_frame(X, names, sparse), names)
     if names is None:  # narwhals requires names
         X = X.set_axis([str(j) for j in range(len(types))], axis=1)
     columns = []
@@ -252,6 +249,19 @@ def _of_frame(X: Any, names: tuple[str, ...] | None, types: list[str]) -> Table 
         except (TypeError, ValueError, OverflowError) as error:
             raise TypeError(f"X contains a value that is not a number in {label(j, names)}: {error}") from None
     return table_of(columns, len(X), names)
+
+
+def _sparse_frame(X: Any, names: tuple[str, ...] | None, sparse: list[int]) -> Sparse:
+    """The design matrix of a pandas frame with sparse columns."""
+    labels = Frame((), 0, names)
+    if len(sparse) < X.shape[1]:
+        raise TypeError(f"X has sparse columns next to others: {listed(labels, sparse)}; make all of them sparse, or none")
+    if filled := [j for j, dtype in enumerate(X.dtypes) if not dtype.fill_value == 0]:
+        raise TypeError(
+            f"X has sparse columns whose fill value is not 0: {listed(labels, filled)}; use e.g. "
+            "X.astype(pd.SparseDtype(float, 0)), or X.sparse.to_dense()"
+        )
+    return _sparse(X.sparse.to_coo())
 
 
 def _column(series: Any, kind: str) -> Column:
