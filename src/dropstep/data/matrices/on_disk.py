@@ -15,6 +15,7 @@ from dropstep.data.matrices.dense import FLOAT32_BLOCK_COLUMNS, Dense, squares
 
 MIN_BYTES = 2**26  # of a memory map that is read in blocks; a smaller one is treated as an array
 BLOCK_BYTES = 2**26  # of a block, in the type in which it is computed with
+MAPPED_AROUND = 2**16  # bytes that the system maps around a value that is read
 COPY_BYTES = 2**28  # of a copy of some columns
 
 
@@ -94,7 +95,7 @@ class OnDisk:
         """Blocks of some columns, over all of them or over all rows, in the direction in which they are stored."""
         p, size = self.shape[1] if features is None else len(features), max(size or 0, self._block_size())
         if self.by_rows and not all_rows:
-            read = self._row_parts(features, max(1, size // max(p, 1)))
+            read = self._row_parts(features, max(1, size // self.shape[1]))
         else:
             read = self._column_parts(features, p, max(1, size // len(self.values)))
         for rows, at, block in read:
@@ -123,9 +124,30 @@ class OnDisk:
         values, n = np.asarray(self.values), self.shape[0]
         for start in range(0, p, width):
             here = slice(start, min(start + width, p))
+            if self.by_rows:
+                yield slice(0, n), here, self._gathered(here if features is None else features[here])
+                continue
             block = values[:, here if features is None else features[here]]
-            self.reads.add(len(block) * self._touched(block.shape[1], together=features is None))
+            self.reads.add(block.size)
             yield slice(0, n), here, block if self.rows is None else block[self.rows]
+
+    def _gathered(self, features: Indices | slice) -> NDArray[Any]:
+        """A copy of some columns where rows are stored together, so few rows at a time that few pages are mapped."""
+        values, n = np.asarray(self.values), self.shape[0]
+        together = isinstance(features, slice)
+        k = len(np.arange(self.shape[1])[features])
+        self.reads.add(n * self._touched(k, together=together))
+        mapped = k * values.itemsize + 2 * MAPPED_AROUND if together else k * MAPPED_AROUND
+        height = max(1, BLOCK_BYTES // max(1, min(mapped, abs(values.strides[0]))))
+        taken = np.empty((n, k), dtype=values.dtype)
+        for top in range(0, n, height):
+            rows = slice(top, min(top + height, n))
+            if self.rows is None:
+                taken[rows] = values[rows][:, features]
+            else:
+                taken[rows] = values[self.rows[rows] if together else self.rows[rows, None], features]
+            self._release()
+        return taken
 
     def _touched(self, n_features: int, *, together: bool = False) -> int:
         """Values per row that are read with some columns: where rows are stored together, whole pages."""
@@ -149,10 +171,13 @@ class OnDisk:
 
     def take(self, features: Indices) -> NDArray[Any]:
         """A copy of a few columns."""
-        values = np.asarray(self.values)
-        taken = values[:, features] if self.rows is None else values[self.rows[:, None], features]
-        self.reads.add(len(taken) * self._touched(len(features)))
-        self._release()
+        if self.by_rows:
+            taken = self._gathered(features)
+        else:
+            taken = np.asarray(self.values)[:, features]
+            self.reads.add(taken.size)
+            taken = taken if self.rows is None else taken[self.rows]
+            self._release()
         return self._changed(taken, slice(None), features, slice(None))
 
     def multiply(self, vectors: Floats, out: Floats | None = None, *, in_double: bool = False) -> Floats:

@@ -8,7 +8,8 @@ of exp(eta) over the risk set and S0d the sum over the tied events; Breslow's ar
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Literal
+from itertools import pairwise
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +87,47 @@ class RiskSets:
         """Maxima over the risk set of each group."""
         running = np.concatenate([np.maximum.accumulate(values[rows]) for rows in self.strata])
         return np.asarray(running[self.end - 1])
+
+
+    # --- what sparse columns need ------------------------------------------------------------------------------------
+
+    @cached_property
+    def stratum(self) -> Indices:
+        """Stratum of each row."""
+        return np.repeat(np.arange(len(self.strata)), [rows.stop - rows.start for rows in self.strata])
+
+    @cached_property
+    def first_group(self) -> Indices:
+        """The first group at whose time each row is at risk."""
+        return np.searchsorted(self.end, np.arange(len(self._n)), side="right")
+
+    @cached_property
+    def is_event(self) -> NDArray[np.bool_]:
+        return np.isin(np.arange(len(self._n)), self.event)
+
+    @cached_property
+    def group_of_event(self) -> Indices:
+        """Group of each row that is an event; 0 for others."""
+        groups = np.zeros(len(self._n), dtype=np.intp)
+        groups[self.event] = self.event_group
+        return groups
+
+    def sums_of_later(self, values: Floats) -> Floats:
+        """For each group, the sum over it and the later groups of its stratum; small terms are added first."""
+        sums = np.empty(len(values))
+        bounds = np.searchsorted(self.end, [rows.start for rows in self.strata], side="right")
+        for start, stop in pairwise([*bounds, len(values)]):
+            sums[start:stop] = np.cumsum(values[start:stop][::-1])[::-1]
+        return sums
+
+
+def _cumulative(values: Floats, starts: Indices) -> Floats:
+    """Cumulative sums that begin again at some positions."""
+    if not len(values):
+        return values
+    lengths = np.diff(np.r_[starts, len(values)])
+    total = np.cumsum(values, dtype=np.longdouble)  # the sums of other columns are large compared with a small one
+    return np.asarray(total - np.repeat((total - values)[starts], lengths), dtype=np.float64)
 
 
 class CoxLocal:
@@ -169,6 +211,33 @@ class CoxLocal:
         mean, tied = self._means(block)
         own = self._hazard @ (block * block)
         return np.asarray(own - a @ mean**2 + 2 * (b @ (mean * tied)) - c @ tied**2)[:, None, None]
+
+    def sparse_squares(self, X: Any) -> Floats:
+        """x' W x of the columns x of a sparse array in CSC format with sorted indices, read once.
+
+        The mean of x over the risk sets changes only at stored values: between two of them, the terms of the groups
+        are the square of a cumulative sum times a sum over groups.
+        """
+        sets, (a, b, c), total = self._sets, self._moments, self._total
+        later, p = sets.sums_of_later(a / total**2), X.shape[1]
+        column = np.repeat(np.arange(p), np.diff(X.indptr))
+        row, risk = X.indices, self._risk[X.indices] * X.data
+        group, stratum = sets.first_group[row], sets.stratum[row]
+        new = np.r_[True, (column[1:] != column[:-1]) | (stratum[1:] != stratum[:-1])][: len(row)]
+        sums = _cumulative(risk, np.flatnonzero(new))
+        after = np.r_[np.where(new[1:], 0.0, later[group[1:]]), 0.0][: len(row)]
+        own = self._hazard[row] * X.data**2 - sums**2 * (later[group] - after)
+        squares = np.bincount(column, own, p)
+        at = np.flatnonzero(sets.is_event[row])
+        if not len(at):
+            return squares
+        group, column_at = sets.group_of_event[row[at]], column[at]
+        first = np.flatnonzero(np.r_[True, (group[1:] != group[:-1]) | (column_at[1:] != column_at[:-1])])
+        tied, group, column_at = np.add.reduceat(risk[at], first) / total[group[first]], group[first], column_at[first]
+        n = X.shape[0]
+        last = np.searchsorted(column * n + row, column_at * n + sets.end[group]) - 1
+        terms = 2 * b[group] * tied * sums[last] / total[group] - c[group] * tied**2
+        return np.asarray(squares + np.bincount(column_at, terms, p))
 
     def explained(self, Z: Floats, added: Floats, score: float) -> float:
         """Share of the martingale residuals' sum of squares that a regression on Z and the added columns explains."""

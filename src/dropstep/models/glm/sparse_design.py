@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.data.matrices.base import Exponents
 from dropstep.data.matrices.sparse import Sparse, large_means
+from dropstep.models.glm.cox import CoxLocal
 from dropstep.models.glm.likelihood import Local, Pointwise
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 CONSTANT = 1e-12  # a column whose standard deviation is below this share of its mean is constant up to rounding
-BLOCK_SIZE = 2**20  # values of standardised columns at a time, where a likelihood needs them
+BLOCK_SIZE = 2**20  # stored values whose risk sets are summed at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,20 +65,27 @@ class SparseDesign:
 
     def products(self, columns: Indices, V: Floats, local: Local) -> tuple[Floats, Floats]:
         """x' V and x' W x of columns x."""
-        every = len(columns) == self.n_columns
-        X, means, inverse = self.X if every else self.X.subset(columns), self.means[:, columns], 1 / self.sd[columns]
-        products = (X.multiply(V.T).T - means.T @ self._by_stratum(V)) * inverse[:, None]
+        most, q = 2 * len(columns) > self.n_columns, local.residual.shape[1]
+        read = np.arange(self.n_columns) if most else columns
+        X, means, inverse = self.X if most else self.X.subset(columns), self.means[:, read], 1 / self.sd[read][:, None]
         if isinstance(local, Pointwise):
-            q = local.residual.shape[1]
             W = local.weights.reshape(len(V), q * q)
-            cross, m = X.multiply(W.T).T, means[0][:, None]
-            squares = (X.squared() @ W - 2 * m * cross + m**2 * W.sum(axis=0)) * inverse[:, None] ** 2
-            return products, squares.reshape(-1, q, q)
-        squares, step = np.empty((len(columns), 1, 1)), max(1, BLOCK_SIZE // len(V))
-        for start in range(0, len(columns), step):
-            here = slice(start, start + step)
-            squares[here] = local.squares(self.columns(columns[here]), slice(None))
-        return products, squares
+            both, m = X.multiply(np.hstack([V, W]).T).T, means[0][:, None]
+            sums, squares = both[:, : V.shape[1]], X.squared() @ W - 2 * m * both[:, V.shape[1] :] + m**2 * W.sum(axis=0)
+        else:
+            assert isinstance(local, CoxLocal)
+            sums, squares = X.multiply(V.T).T, self._risk_squares(X, local)[:, None]
+        products = (sums - means.T @ self._by_stratum(V)) * inverse
+        squares = (squares * inverse**2).reshape(-1, q, q)
+        return (products[columns], squares[columns]) if most else (products, squares)
+
+    @staticmethod
+    def _risk_squares(X: Sparse, local: CoxLocal) -> Floats:
+        """x' W x, some columns at a time; constants within strata make no difference."""
+        bounds = np.unique(np.searchsorted(X.values.indptr, np.arange(0, X.n_stored + BLOCK_SIZE, BLOCK_SIZE)))
+        bounds = np.unique(np.r_[0, np.minimum(bounds, X.shape[1]), X.shape[1]])
+        X.reads.add(X.n_stored)
+        return np.concatenate([local.sparse_squares(X.values[:, a:b]) for a, b in pairwise(bounds.tolist())])
 
     def _by_stratum(self, V: Floats) -> Floats:
         """Sums over the rows, by stratum; rows are sorted by it."""
