@@ -159,6 +159,8 @@ class SelectionPath:
         the score would improve); None if not computed.
     n_fits : int
         Number of models fitted; 0 for least squares, whose gains need no fit.
+    n_passes : int
+        Number of passes over the rows, where X is not in memory; 0 otherwise.
     fits_saved : mapping of str to int
         Where evaluations cost fits, how many were not necessary, by what saved them: "dropping", "racing", "cache".
     params : mapping of str to object
@@ -198,6 +200,7 @@ class SelectionPath:
     losses: Mapping[int, float] | None = field(default=None, repr=False, compare=False)
     equivalents: Mapping[int, tuple[tuple[int, float], ...]] | None = field(default=None, repr=False, compare=False)
     n_fits: int = 0
+    n_passes: int = field(default=0, compare=False)
     fits_saved: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)
     params: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     weighted: bool = field(default=False, repr=False, compare=False)
