@@ -79,6 +79,51 @@ def source_sample(
     -------
     SourceSample
     """
+    first = prepared(source, y, rows, given, model)
+    layout, choice, notes = first.layout, first.choice, list[str]()
+    while True:
+        summary = source.total(Summarise(layout, model, first.named), layout.columns)
+        found = _identifying(summary, layout, first.named)
+        _refuse_numerals(summary, layout, first.names)
+        if not found:
+            break
+        notes.append(identifiers_note(Frame((), 0, first.names), {j: _n_levels(v) for j, v in found.items()}))
+        choice = choice.without(found)
+        again = given.missing == "drop" and any(levels.n_missing for levels in found.values())
+        summary, layout = _without(summary, layout, found), layout.without(found)
+        if not again:
+            break
+    _refuse_gaps(summary, layout, first.names)
+    notes += _ignored_note(summary)
+    finished = _Finished(summary, layout, first.kinds, first.names)
+    return finished.sample(source, choice, notes, ignore_separating=ignore_separating, model=model)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What is known of a selection from a source before it is read.
+
+    Attributes
+    ----------
+    layout : Layout
+    choice : Choice
+    kinds : tuple of ColumnType
+        Types of the features.
+    names : tuple of str or None
+        Names of the features.
+    named : frozenset of int
+        Features that a parameter names, which are used however many levels they have.
+    """
+
+    layout: Layout
+    choice: Choice
+    kinds: tuple[ColumnType, ...]
+    names: tuple[str, ...] | None
+    named: frozenset[int]
+
+
+def prepared(source: RowSource, y: Any, rows: Rows, given: Parameters, model: Model) -> Prepared:
+    """Resolve the parameters of a selection from a source; see `source_sample`."""
     if given.missing not in MISSING:
         raise ValueError(f"missing must be one of {', '.join(map(repr, MISSING))}; got {given.missing!r}")
     layout = layout_of(source, y, rows, given.missing)
@@ -88,28 +133,7 @@ def source_sample(
     kinds = tuple(types[name] for name in layout.features)
     excluded = set(choice.features(choice.exclude))
     _refuse_unusable(kinds, names, excluded)
-    layout = layout.without(excluded)
-    notes: list[str] = []
-    named = _named(choice)
-    while True:
-        summary = source.total(Summarise(layout, model, named), layout.columns)
-        found = _identifying(summary, layout, named)
-        _refuse_numerals(summary, layout, names)
-        if not found:
-            break
-        notes.append(identifiers_note(Frame((), 0, names), {j: _n_levels(levels) for j, levels in found.items()}))
-        choice = choice.without(found)
-        again = given.missing == "drop" and any(levels.n_missing for levels in found.values())
-        if not again:
-            summary, layout = _without(summary, layout, found), layout.without(found)
-            break
-        layout = layout.without(found)
-    _refuse_gaps(summary, layout, names)
-    notes += _ignored_note(summary)
-    sample = _Finished(summary, layout, kinds, names).sample(
-        source, choice, types, notes, ignore_separating=ignore_separating, model=model
-    )
-    return sample
+    return Prepared(layout.without(excluded), choice, kinds, names, _named(choice))
 
 
 def _named(choice: Choice) -> frozenset[int]:
@@ -213,7 +237,6 @@ class _Finished:
         self,
         source: RowSource,
         choice: Choice,
-        types: dict[str, ColumnType],
         notes: list[str],
         *,
         ignore_separating: bool,
@@ -222,7 +245,8 @@ class _Finished:
         """The sample, with the notes that moments allow."""
         facts = _facts_by_feature(self.summary, self.layout)
         starts = self._starts()
-        moments = _with_target(self.summary, types[self.layout.targets[0]], model)
+        target = next(column for column in source.columns if column.name == self.layout.targets[0])
+        moments = _with_target(self.summary, target, model)
         if moments.n_rows <= 0:
             raise ValueError("sample_weight is zero for every row; at least one weight must be positive")
         levels = self._levels(facts)
