@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dropstep.backends import opened
 from dropstep.coefficients import Coefficients
 from dropstep.data.groups import Choice
 from dropstep.data.moments import Moments
 from dropstep.data.sample import Features, Rows
+from dropstep.data.sources import RowSource
 from dropstep.models.base import Family, FamilyModel, Fitted, Problem, Units
 from dropstep.models.families import as_family
 from dropstep.models.resampling import Evaluation, Resamples, SearchEndedError
@@ -49,9 +51,12 @@ def select(
 
     Parameters
     ----------
-    X : array-like, sparse matrix or frame of shape (n_samples, n_features), or Moments
-        An array, a memory map, a sparse matrix or array of SciPy, or a frame of pandas, polars or pyarrow. Text and categorical columns are factors, which are selected
-        as a whole. Moments carry their y.
+    X : array-like, sparse matrix or frame of shape (n_samples, n_features), Moments, or a table that is not in memory
+        An array, a memory map, a sparse matrix or array of SciPy, or a frame of pandas, polars or pyarrow. Text and
+        categorical columns are factors, which are selected as a whole. Moments carry their y. Names of files (Parquet,
+        CSV, Arrow; a glob, a directory or a list), a pyarrow Dataset, a polars LazyFrame, a DuckDB relation, or an
+        iterable of record batches are read in blocks of rows, in bounded memory; y and what is given per row are then
+        names of columns.
     y : array-like of shape (n_samples,) or (n_samples, n_targets), str or list of str
         Numbers (one column per target), or class labels; or the names of the columns of X that contain them, which are
         then not features. For model "cox" a structured array (event, time) or two columns (time, event).
@@ -74,7 +79,8 @@ n_jobs, random_state, max_time, checkpoint
         Called with every step of the path; the search stops when it returns True.
     progress : callable, default=None
         Called after each fit with the number of fits done and an estimate of those remaining; the search stops when it
-        returns True.
+        returns True. Where X is read in blocks of rows, called with the rows of this pass instead (0 remaining if their
+        number is unknown); True raises an InterruptedError.
     equivalents : bool, default=False
         Also find candidates that could replace each selected feature (`SelectionPath.equivalents`); not for
         estimators, where that would take many fits.
@@ -98,6 +104,7 @@ n_jobs, random_state, max_time, checkpoint
     _check_callable("callback", "a step", callback)
     _check_callable("progress", "the fits done and those remaining", progress)
     rows = Rows(sample_weight, offset, strata, sample_groups, {} if metadata is None else metadata)
+    X, y, rows = opened(X, y, rows)
     family = as_family(given.model)
     resamples = family if isinstance(family, Resamples) else None
     with Limits(given.max_time, interruptible=resamples is not None) as limits:
@@ -106,6 +113,8 @@ n_jobs, random_state, max_time, checkpoint
             family = _evaluated(resamples, given, report)
         else:
             _refuse_resampling(given, rows)
+        if isinstance(X, RowSource):
+            X.report = report.rows
         sample = family.sample(X, y, rows, given)
         max_features = _checked_max(given.max_features, len(sample.choice.include))
         problem = family.problem(sample, given.solver, max_features)
@@ -173,6 +182,11 @@ class _FitReport:
         """Report a fit; the search ends if the callback returns True."""
         if self._progress is not None and self.search is not None:
             self.ended |= bool(self._progress(self.search.n_fits, _n_fits_remaining(self.search)))
+
+    def rows(self, n_done: int, n_remaining: int | None) -> None:
+        """Report rows of a source that were read; raises if the callback returns True, as there is no path yet."""
+        if self._progress is not None and self._progress(n_done, n_remaining or 0):
+            raise InterruptedError(f"the progress callback returned True after {n_done} rows; nothing was selected")
 
     def reason(self) -> StopReason | None:
         """Why the search is to end now; None if it is to continue."""

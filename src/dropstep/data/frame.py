@@ -336,7 +336,7 @@ def split_columns(X: Any, y: Any, others: Mapping[str, Any]) -> tuple[Any, Any, 
     names = frame_names(X) or ()
     targets = [y] if isinstance(y, str) else list(y) if several else []
     for parameter, name in (*(("y", name) for name in targets), *named.items()):
-        _check_name(parameter, name, names)
+        check_name(parameter, name, names)
     if isinstance(y, str):
         y = X[y]
     elif targets:
@@ -346,7 +346,7 @@ def split_columns(X: Any, y: Any, others: Mapping[str, Any]) -> tuple[Any, Any, 
     return features, y, {**others, **{parameter: X[name] for parameter, name in named.items()}}
 
 
-def _check_name(parameter: str, name: str, names: tuple[str, ...]) -> None:
+def check_name(parameter: str, name: str, names: tuple[str, ...]) -> None:
     if name not in names:
         near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
         hint = f"did you mean {near[0]!r}?" if near else f"its columns are e.g. {', '.join(map(repr, names[:3]))}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ Floats = NDArray[np.float64]
 MAX_LEVELS = 1000  # of a factor that no parameter names
 N_FIRST = 16  # rows that decide which columns may hold identifiers
 MAX_FOLDS = 20  # distinct numbers in a column that marks folds
+COUNTED = 1e-9  # relative rounding error of sums of integers
 SUSPICIOUS = 1e-3  # 1 - R² below which a column is compared with the target
 ROUNDING = 1e-12  # 1 - R² of a column that determines the target
 
@@ -49,9 +51,9 @@ def identifying_factors(table: Table | Frame, named: Collection[int]) -> dict[in
     return {j: factor for j, factor in factors.items() if len(factor.levels) > limits[factor.declared]}
 
 
-def identifiers_note(table: Labelled, factors: Mapping[int, Factor]) -> str:
+def identifiers_note(table: Labelled, n_levels: Mapping[int, int | str]) -> str:
     """The note on factors that are ignored because they have too many levels."""
-    shown = [f"{table.label(j)} ({len(factor.levels)} levels)" for j, factor in factors.items()]
+    shown = [f"{table.label(j)} ({n} levels)" for j, n in n_levels.items()]
     more = f" and {len(shown) - MAX_LISTED} more" if len(shown) > MAX_LISTED else ""
     return f"ignored text columns with too many levels, probably identifiers: {', '.join(shown[:MAX_LISTED])}{more}"
 
@@ -78,7 +80,11 @@ def table_notes(
     """
     if names is None:
         return
-    ids, marks = _suspects(table, encoding, names, excluded)
+    yield from _suspect_notes(names, *_suspects(table, encoding, names, excluded))
+
+
+def _suspect_notes(names: tuple[str, ...], ids: list[int], marks: list[int]) -> Iterator[str]:
+    """Notes on features that are probably identifiers, and on those that seem to mark training and test rows."""
     features = Table(np.empty((0, len(names))), names)
     if ids:
         noun, pronoun = ("identifier", "it") if len(ids) == 1 else ("identifiers", "them")
@@ -104,6 +110,88 @@ def _suspects(
         elif _SPLIT_NAME.fullmatch(name) and len(np.unique(table.columns([j]))) <= MAX_FOLDS:
             marks.append(feature)
     return ids, sorted(marks)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Facts about a column of numbers that can be added, block of rows by block of rows.
+
+    Attributes
+    ----------
+    n : int
+        Number of values.
+    whole : bool
+        Whether all are integers; the others are meaningful only then.
+    low, high, mean, scatter : float
+        Minimum, maximum, mean, and sum of squares about the mean.
+    """
+
+    n: int
+    whole: bool
+    low: float = np.inf
+    high: float = -np.inf
+    mean: float = 0.0
+    scatter: float = 0.0
+
+    def __add__(self, other: Numbers) -> Numbers:
+        n = self.n + other.n
+        if not (self.whole and other.whole) or not n:
+            return Numbers(n, whole=self.whole and other.whole)
+        share, difference = other.n / n, other.mean - self.mean
+        scatter = self.scatter + other.scatter + self.n * share * difference**2
+        return Numbers(
+            n,
+            True,
+            min(self.low, other.low),
+            max(self.high, other.high),
+            self.mean + share * difference,
+            scatter,
+        )
+
+    @property
+    def has_two_values(self) -> bool:
+        """Whether every value is the minimum or the maximum."""
+        spread = self.n * (self.mean - self.low) * (self.high - self.mean)
+        return bool(abs(spread - self.scatter) <= COUNTED * max(spread, self.scatter))
+
+    @property
+    def numbers_rows(self) -> bool:
+        """Whether the minimum, maximum, mean and scatter are those of integers that number the rows in some order."""
+        expected = self.n * (self.n**2 - 1) / 12
+        centred = abs(2 * self.mean - self.low - self.high) <= COUNTED * self.n
+        return self.high - self.low == self.n - 1 and centred and abs(self.scatter - expected) <= COUNTED * expected
+
+
+def summary_notes(
+    numbers: Mapping[int, Numbers], encoding: Encoding | None, names: tuple[str, ...] | None
+) -> Iterator[str]:
+    """The notes of `table_notes`, from facts that one pass over the rows can give.
+
+    Parameters
+    ----------
+    numbers : mapping of int to Numbers
+        Facts about the features that are numbers and not excluded.
+    encoding : Encoding or None
+        How the factors are encoded.
+    names : tuple of str or None
+        Names of the features; without names there are no notes.
+
+    Yields
+    ------
+    str
+    """
+    if names is None:
+        return
+    ids, marks = [], _marking_factors(encoding)
+    for feature, found in numbers.items():
+        if not found.whole or found.n < 3:
+            continue
+        name = names[feature]
+        if found.numbers_rows or (_ID.search(name) and not found.has_two_values):
+            ids.append(feature)
+        elif _SPLIT_NAME.fullmatch(name) and found.high - found.low < MAX_FOLDS:
+            marks.append(feature)
+    yield from _suspect_notes(names, ids, sorted(marks))
 
 
 def _first_rows(table: Table) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -151,7 +239,12 @@ def separates_classes(factor: Factor, target: Categorical, weights: Floats | Non
     rows = slice(None) if weights is None else weights > 0
     met = np.zeros((len(factor.levels), len(target.labels)), dtype=bool)
     met[factor.codes[rows], target.codes[rows]] = True
-    reached = np.arange(len(target.labels)) == target.codes[rows][0]
+    return is_disconnected(met)
+
+
+def is_disconnected(met: NDArray[np.bool_]) -> bool:
+    """True if the bipartite graph of levels (rows) and classes (columns) that occur together is not connected."""
+    reached = np.arange(met.shape[1]) == 0
     while True:
         grown = met[met[:, reached].any(axis=1)].any(axis=0)
         if (grown == reached).all():

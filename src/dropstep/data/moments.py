@@ -18,7 +18,7 @@ from dropstep.data.matrices.dense import Dense
 from dropstep.data.matrices.sparse import Sparse, large_means
 from dropstep.data.scale import is_extreme, rescaled
 from dropstep.data.table import Table, as_weights, listed, refuse_missing
-from dropstep.data.target import Categorical, Continuous, Model, Target, as_target
+from dropstep.data.target import MAX_VALUE, MIN_RANGE, Categorical, Continuous, Model, Target, as_target
 
 Floats = NDArray[np.float64]
 
@@ -270,6 +270,30 @@ def _of_rows(X: Matrix, target: Target, weights: Floats | None, names: Sequence[
             counts, means = _class_means(X, target, weights)
             scatter = _scatter(X, target, weights, counts, means)
     return Moments(labels, counts, means, scatter, n_targets, None if names is None else tuple(names))
+
+
+def of_block(X: NDArray[Any], target: Target, weights: Floats | None = None) -> Moments:
+    """Moments of validated rows, which may be none; the scale of the columns is not checked."""
+    if len(X):
+        return _of_rows(Dense(X), target, weights, None)
+    labels, n_targets = (target.labels, 0) if isinstance(target, Categorical) else (None, target.values.shape[1])
+    size, n_classes = X.shape[1] + n_targets, 1 if labels is None else len(labels)
+    return Moments(labels, np.zeros(n_classes), np.zeros((n_classes, size)), np.zeros((size, size)), n_targets)
+
+
+def refuse_extreme(moments: Moments, names: tuple[str, ...] | None) -> None:
+    """Raise if float64 cannot represent the squares of a column, other than those of a small constant."""
+    squares, targets = _squares(moments)
+    diagonal = np.diagonal(moments.scatter)
+    extreme = is_extreme(squares, targets) & ((diagonal[: len(squares)] > 0) | ~(squares < 1))
+    table = Table(np.empty((0, moments.n_features)), names)
+    if extreme.any():
+        raise ValueError(
+            f"the squares of {listed(table, np.flatnonzero(extreme).tolist())}, or their products with y, are out of "
+            "the range of float64, in which moments are stored; rescale these columns"
+        )
+    if not np.all((targets == 0) | ((targets > MIN_RANGE**2) & (targets < MAX_VALUE**2))):
+        raise ValueError("the squares of y are out of the range of float64, in which moments are stored; rescale y")
 
 
 def _squares(moments: Moments) -> tuple[Floats, Floats]:

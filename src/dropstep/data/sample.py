@@ -209,7 +209,7 @@ def _without_identifiers(frame: Frame, choice: Choice, notes: list[str]) -> Choi
     named = {*choice.features(choice.include), *choice.features(choice.exclude), *(j for unit in groups for j in unit)}
     if not (found := identifying_factors(frame, named)):
         return choice
-    notes.append(identifiers_note(frame, found))
+    notes.append(identifiers_note(frame, {j: len(factor.levels) for j, factor in found.items()}))
     return choice.without(found)
 
 

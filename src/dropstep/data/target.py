@@ -93,8 +93,8 @@ def as_target(
     _check_missing(values)
     _check_types(values)
     present, n = (values, float(n_rows)) if weights is None else (values[weights > 0], weights.sum())
-    is_categorical = model == "discriminant" or (model == "auto" and _is_categorical(present, n))
-    target = _as_categorical(values, present) if is_categorical else _as_continuous(values, weights)
+    categorical = model == "discriminant" or (model == "auto" and is_categorical(present, n))
+    target = _as_categorical(values, present) if categorical else _as_continuous(values, weights)
     if whole:
         _check_varies(target, present, n_rows)
     return target
@@ -167,7 +167,7 @@ def _check_types(values: NDArray[Any]) -> None:
             raise ValueError(f"y mixes text and numbers ({label!r} and {other!r}); convert all labels to text")
 
 
-def _is_categorical(values: NDArray[Any], n: float) -> bool:
+def is_categorical(values: NDArray[Any], n: float) -> bool:
     """True for text, booleans, and integers with at most two, or few and frequent, distinct values."""
     if values.ndim == 2:
         return False

@@ -57,7 +57,7 @@ def read_text(data: bytes, file: str, layout: Layout) -> tuple[list[Column], lis
     lines = [line[0] for line in islice(re.finditer(r"[^\r\n]*\S[^\r\n]*", text), SAMPLE_LINES)]
     if not lines:
         raise ReadError(f"{file}: nothing remains after skipping {counted(layout.skip, 'line')}")
-    separator = layout.separator or _separator(lines)
+    separator = layout.separator or separator_of(lines)
     if separator == " ":
         text = "\n".join(" ".join(line.split()) for line in re.split(r"\r\n|\r|\n", text))
     first = next(rows.rows(text, separator, file))
@@ -97,7 +97,7 @@ def _after(text: str, skip: int) -> str:
     return re.sub(rf"\A(?:[^\r\n]*(?:\r\n|\r|\n)){{0,{skip}}}", "", text) if skip else text
 
 
-def _separator(lines: Sequence[str]) -> str:
+def separator_of(lines: Sequence[str]) -> str:
     """The character that splits all lines into the same number of cells; else the most frequent of the first line."""
     for separator in SEPARATORS:
         widths = _widths(lines, separator)

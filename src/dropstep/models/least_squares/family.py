@@ -13,6 +13,8 @@ from dropstep.data.groups import as_choice
 from dropstep.data.leakage import determining, determining_note
 from dropstep.data.moments import Moments
 from dropstep.data.sample import Features, Rows, Sample, sample_of
+from dropstep.data.sources import RowSource
+from dropstep.data.sources.sample import SourceSample, source_sample
 from dropstep.data.target import Continuous, Target, as_target
 from dropstep.models.base import Bools, Floats, Units
 from dropstep.models.least_squares.criteria import as_criterion
@@ -34,6 +36,21 @@ class MomentsSample(Features):
     moments: Moments
 
 
+AnySample = Sample | SourceSample | MomentsSample
+
+
+def _of_source(
+    source: RowSource, y: Any, rows: Rows, given: Parameters, kind: Literal["auto", "linear", "discriminant"]
+) -> SourceSample:
+    """Moments of a row source, in one pass."""
+    if given.solver == "columns":
+        raise ValueError(
+            "solver='columns' reads columns, but X is read in blocks of rows; use solver='auto', or pass a table in "
+            "memory or a numpy.memmap"
+        )
+    return source_sample(source, y, rows, given, kind, ignore_separating=True)
+
+
 @dataclass(frozen=True)
 class LeastSquaresFamily:
     """Linear regression or discriminant analysis.
@@ -46,12 +63,14 @@ class LeastSquaresFamily:
 
     kind: Literal["auto", "linear", "discriminant"]
 
-    def sample(self, X: Any, y: Any, rows: Rows, given: Parameters) -> Sample | MomentsSample:
-        """Validate data: a table, or moments."""
+    def sample(self, X: Any, y: Any, rows: Rows, given: Parameters) -> AnySample:
+        """Validate data: a table, a row source, or moments."""
         for name, value in (("offset", rows.offset), ("strata", rows.strata)):
             if value is not None:
                 owners = "'poisson', 'gamma', 'logistic' or 'cox'" if name == "offset" else "'cox'"
                 raise ValueError(f"{name} does not apply to model {self.kind!r}; use model={owners}, or omit {name}")
+        if isinstance(X, RowSource):
+            return _of_source(X, y, rows, given, self.kind)
         if not isinstance(X, Moments):
             return sample_of(X, y, rows, given, self._target, ignore_separating=True)
         if y is not None or rows.weights is not None:
@@ -63,9 +82,9 @@ class LeastSquaresFamily:
     def _target(self, y: Any, n_rows: int, weights: Floats | None) -> Target:
         return as_target(y, n_rows, self.kind, weights)
 
-    def problem(self, sample: Sample | MomentsSample, solver: Any, max_features: int | None) -> LeastSquaresProblem:
+    def problem(self, sample: AnySample, solver: Any, max_features: int | None) -> LeastSquaresProblem:
         """The normal equations of a sample."""
-        if isinstance(sample, MomentsSample):
+        if isinstance(sample, MomentsSample | SourceSample):
             problem = from_moments(sample.moments)
             if self.kind not in ("auto", problem.kind):
                 raise ValueError(f"these Moments are those of model {problem.kind!r}, not {self.kind!r}")
@@ -80,7 +99,7 @@ class LeastSquaresProblem:
     """Normal equations, the sample that they are of, and the number of units that may be selected."""
 
     equations: Problem
-    sample: Sample | MomentsSample | None = None
+    sample: AnySample | None = None
     max_features: int | None = None
 
     @property

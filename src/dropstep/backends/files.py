@@ -1,0 +1,121 @@
+"""Files as row sources: Parquet, Arrow and text files, one or several, by name or glob."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset
+
+from dropstep.backends.arrow import Batches, DatasetSource, damaged
+from dropstep.backends.text import TextSource
+from dropstep.backends.unchanged import Unchanged
+from dropstep.data.sample import Rows
+from dropstep.data.sources import Place, SequentialSource
+from dropstep.readers.errors import ReadError
+from dropstep.readers.files import GZIP, Kind, kind_of
+
+
+def open_source(X: Any, y: Any, rows: Rows) -> tuple[SequentialSource, Any, Rows]:
+    """Files as a source; the format is that of the content of the first one."""
+    names = [os.fspath(name) for name in (X if isinstance(X, list | tuple) else [X])]
+    if any("://" in name for name in names):
+        return DatasetSource(pa.dataset.dataset(names[0] if len(names) == 1 else names)), y, rows
+    files = [file for name in names for file in _matching(name)]
+    return _of_files(files), y, rows
+
+
+def _matching(name: str) -> list[str]:
+    """The files that a name, a directory or a glob stands for, sorted."""
+    if os.path.isdir(name):
+        found = sorted(str(path) for path in Path(name).rglob("*") if path.is_file() and path.name[0] not in "._")
+        if not found:
+            raise ReadError(f"{name}: this directory has no files")
+        return found
+    if os.path.exists(name):
+        return [name]
+    found = sorted(glob.glob(name, recursive=True))
+    if not found:
+        hint = "; its pattern matches nothing" if glob.has_magic(name) else ""
+        raise ReadError(f"{name}: no such file{hint}")
+    return found
+
+
+def _of_files(files: Sequence[str]) -> SequentialSource:
+    kind, compressed = _kind(files[0])
+    if kind is Kind.TEXT:
+        return TextSource(files)
+    if compressed:
+        raise ReadError(f"{files[0]}: a gzipped {kind.value} file cannot be read in blocks; decompress it")
+    return FileSource(files, kind)
+
+
+def _kind(file: str) -> tuple[Kind, bool]:
+    """Format of a file, and whether it is gzipped."""
+    try:
+        with open(file, "rb") as stream:
+            first = stream.read(16)
+            compressed = first.startswith(GZIP)
+        if compressed:
+            with pa.input_stream(file, compression="gzip") as stream:
+                first = stream.read(16)
+    except OSError as error:
+        raise ReadError(f"{file}: this file cannot be read ({error.strerror or error})") from None
+    if not first.strip():
+        raise ReadError(f"{file}: this file is empty")
+    return kind_of(file, first), compressed
+
+
+class FileSource(DatasetSource):
+    """Parquet or Arrow files."""
+
+    def __init__(self, files: Sequence[str], kind: Kind) -> None:
+        self._unchanged, self._kind = Unchanged(files), kind
+        try:
+            if kind is Kind.STREAM:
+                with pa.OSFile(files[0]) as stream:
+                    dataset = pa.dataset.InMemoryDataset(pa.ipc.open_stream(stream).schema.empty_table())
+            else:
+                dataset = pa.dataset.dataset(
+                    list(files), format="parquet" if kind is Kind.PARQUET else "ipc", partitioning="hive"
+                )
+            super().__init__(dataset)
+        except (pa.ArrowException, OSError) as error:
+            raise damaged(files[0], 0, error) from None
+
+    @property
+    def shown(self) -> str:
+        return self._unchanged.files[0]
+
+    @property
+    def n_rows(self) -> int | None:
+        return None if self._kind is Kind.STREAM else super().n_rows
+
+    def batches(self, columns: tuple[str, ...]) -> Batches:
+        if self._kind is Kind.STREAM:
+            yield from self._streams(columns)
+            return
+        for fragment in self.dataset.get_fragments():
+            file = fragment.path
+            self._unchanged.check(file)
+            try:
+                yield from self.fragment(fragment, columns)
+            finally:
+                self._unchanged.check(file)
+
+    def _streams(self, columns: tuple[str, ...]) -> Batches:
+        for file in self._unchanged.files:
+            self._unchanged.check(file)
+            done = 0
+            try:
+                with pa.OSFile(file) as stream:
+                    for batch in pa.ipc.open_stream(stream):
+                        yield Place(file, done), batch.select(list(columns))
+                        done += batch.num_rows
+            except (pa.ArrowException, OSError) as error:
+                raise damaged(file, done, error) from None
+            self._unchanged.check(file)

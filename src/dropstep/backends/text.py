@@ -1,0 +1,172 @@
+"""Text files as row sources: CSV and the like, parsed in blocks; types are those of the first rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+
+from dropstep.backends.arrow import ArrowSource, Batches, types_of
+from dropstep.backends.unchanged import Unchanged
+from dropstep.data.sources import ColumnType, Place
+from dropstep.readers.errors import ReadError
+from dropstep.readers.text import SAMPLE_LINES, Layout, separator_of
+
+BLOCK = 2**22  # bytes of text that are parsed at a time
+SAMPLE = 2**16  # bytes of text that determine the separator
+
+
+class TextSource(ArrowSource):
+    """CSV files and the like.
+
+    Parameters
+    ----------
+    files : sequence of str
+    layout : Layout, default=Layout()
+    """
+
+    def __init__(self, files: Sequence[str], layout: Layout | None = None) -> None:
+        self._unchanged, self._layout = Unchanged(files), layout or Layout()
+        self._sample = _sample(files[0], self._layout)
+        self._done, self._rows = 0, 0  # bytes and rows of this pass
+        with self._stream(files[0]) as stream:
+            schema = self._reader(files[0], stream, {}, threads=True).schema
+        # A column of integers may have fractions later, and a column without values may have numbers.
+        kinds = dict(zip(schema.names, schema.types, strict=True))
+        self._types = {name: pa.float64() if _is_number(kind) else kind for name, kind in kinds.items()}
+        whole = {name for name, kind in kinds.items() if pa.types.is_integer(kind)}
+        found = types_of(pa.schema(list(zip(schema.names, self._types.values(), strict=False))))
+        super().__init__(tuple(ColumnType(column.name, column.kind, column.name in whole) for column in found))
+
+    @property
+    def shown(self) -> str:
+        return self._unchanged.files[0]
+
+    @property
+    def n_rows(self) -> int | None:
+        """An estimate from the share of bytes that were read."""
+        return round(self._rows * self._unchanged.n_bytes / self._done) if self._done else None
+
+    def batches(self, columns: tuple[str, ...]) -> Batches:
+        self._done, self._rows = 0, 0
+        types = {name: self._types[name] for name in columns}
+        for file in self._unchanged.files:
+            self._unchanged.check(file)
+            before, done = self._done, 0
+            with self._stream(file) as stream:
+                try:
+                    for batch in self._reader(file, stream, types, threads=True):
+                        self._done, self._rows = before + _position(stream), self._rows + batch.num_rows
+                        yield Place(file, done), batch.select(list(columns))
+                        done += batch.num_rows
+                except (pa.ArrowException, OSError) as error:
+                    self._unchanged.check(file)
+                    raise self._located(file, types, error) from None
+            self._unchanged.check(file)
+
+    def _located(self, file: str, types: dict[str, Any], error: Exception) -> ReadError:
+        """The error with its row: rows are numbered only where a single thread reads them."""
+        with self._stream(file) as stream:
+            try:
+                for _ in self._reader(file, stream, types, threads=False):
+                    pass
+            except (pa.ArrowException, OSError) as again:
+                error = again
+        return ReadError(_wording(file, list(types), str(error), int(self._layout.header)))
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def _stream(self, file: str) -> Any:
+        with open(file, "rb") as raw:
+            compressed = raw.read(2) == b"\x1f\x8b"
+        return pa.input_stream(file, compression="gzip" if compressed else None)
+
+    def _reader(self, file: str, stream: Any, types: dict[str, Any], *, threads: bool) -> Any:
+        """A reader of batches."""
+        layout = self._layout
+        try:
+            return pyarrow.csv.open_csv(
+                stream,
+                pyarrow.csv.ReadOptions(
+                    block_size=BLOCK,
+                    use_threads=threads,
+                    skip_rows=layout.skip,
+                    encoding=layout.encoding or "utf8",
+                    column_names=None if layout.header else self._positions(),
+                ),
+                pyarrow.csv.ParseOptions(
+                    delimiter=self._separator(file), newlines_in_values='"' in self._sample, ignore_empty_lines=True
+                ),
+                pyarrow.csv.ConvertOptions(
+                    column_types=types,
+                    include_columns=list(types) or None,
+                    null_values=list(layout.numerals.missing),
+                    strings_can_be_null=True,
+                    decimal_point=layout.numerals.decimal,
+                ),
+            )
+        except (pa.ArrowException, OSError) as error:
+            raise ReadError(_wording(file, list(types), str(error), int(layout.header))) from None
+
+    def _lines(self) -> list[str]:
+        lines = [line for line in re.split(r"\r\n|\r|\n", self._sample) if line.strip()]
+        return lines[self._layout.skip : self._layout.skip + SAMPLE_LINES]
+
+    def _positions(self) -> list[str]:
+        """Names by position, for a file without a header."""
+        return [f"c{j + 1}" for j in range(self._lines()[0].count(self._separator(self.shown)) + 1)]
+
+    def _separator(self, file: str) -> str:
+        found = self._layout.separator or separator_of(self._lines())
+        if found == " ":
+            raise ReadError(f"{file}: columns separated by runs of blanks cannot be read in blocks; save it as CSV")
+        return found
+
+
+def _is_number(kind: Any) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind))
+
+
+def _position(stream: Any) -> int:
+    """Number of bytes that were read; 0 for a stream that does not know."""
+    try:
+        return int(stream.tell())
+    except (pa.ArrowException, OSError, ValueError):
+        return 0
+
+
+def _sample(file: str, layout: Layout) -> str:
+    """The beginning of a file, up to its last complete line."""
+    try:
+        with open(file, "rb") as raw:
+            compressed = raw.read(2) == b"\x1f\x8b"
+        with pa.input_stream(file, compression="gzip" if compressed else None) as stream:
+            data = stream.read(SAMPLE)
+    except (OSError, pa.ArrowException) as error:
+        raise ReadError(f"{file}: this file cannot be read ({error})") from None
+    text = data.decode(layout.encoding or "utf-8-sig", errors="replace")
+    complete: str = text if len(data) < SAMPLE else text[: text.rfind("\n") + 1]
+    if not complete.strip():
+        raise ReadError(f"{file}: this file is empty, or its first line is longer than {SAMPLE} bytes")
+    return complete
+
+
+def _wording(file: str, columns: Sequence[str], message: str, header: int) -> str:
+    """An error of pyarrow in a sentence, with the row of the table, counted from 1 below the header."""
+    text = " ".join(message.split())
+    number = re.search(r"Row #(\d+)", text)
+    row = f", row {int(number[1]) - header}" if number else ""
+    value = re.search(r"In CSV column #(\d+).*invalid value '(.*)'", text)
+    if value:
+        column = f"column {columns[int(value[1])]!r}" if int(value[1]) < len(columns) else "a column"
+        return (
+            f"{file}{row}: {value[2][:40]!r} in {column} is not a number, as in the first rows; correct the value, or "
+            "mark it as missing"
+        )
+    ragged = re.search(r"Expected (\d+) columns, got (\d+)", text)
+    if ragged:
+        return f"{file}{row}: the row has {ragged[2]} cells, but the first row has {ragged[1]}"
+    return f"{file}{row}: this is not a table ({text[:160]})"

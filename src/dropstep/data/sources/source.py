@@ -1,0 +1,174 @@
+"""The seam between a backend and the library: blocks of rows, and sums over all of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeVar
+
+from dropstep.data.frame import Frame
+
+Kind = Literal["number", "boolean", "factor", "date", "object"]
+RowReport = Callable[[int, "int | None"], object]
+
+
+@dataclass(frozen=True)
+class ColumnType:
+    """Name and type of a column of a source.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"number", "boolean", "factor", "date", "object"}
+        "factor" is text or categories; "date" (dates and times) and "object" (lists and the like) cannot be features.
+    whole : bool, default=False
+        Whether the numbers are integers by their type, so that class labels are.
+    order : tuple or None, default=None
+        All levels in their order, where the type has one; None sorts the levels.
+    """
+
+    name: str
+    kind: Kind
+    whole: bool = False
+    order: tuple[Any, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a block comes from, for messages.
+
+    Attributes
+    ----------
+    origin : str
+        A file, a partition or the like; may be empty.
+    first : int
+        Number of rows of the origin before the block.
+    """
+
+    origin: str = ""
+    first: int = 0
+
+    def row(self, index: int) -> str:
+        """A row of the block in words, counted from 1."""
+        return f"{self.origin}{', ' if self.origin else ''}row {self.first + index + 1}"
+
+
+SOMEWHERE = Place()
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some rows of a source.
+
+    Attributes
+    ----------
+    frame : Frame
+        The columns that were requested, in that order: numbers (NaN where missing), booleans, and factors with the
+        levels that occur in the block.
+    place : Place
+    """
+
+    frame: Frame
+    place: Place = SOMEWHERE
+
+
+class Sum(Protocol):
+    """A partial result: the sum of those of two sets of rows is that of their union, in any order."""
+
+    def __add__(self, other: Any) -> Any: ...
+
+
+T = TypeVar("T", bound=Sum)
+Partial = Callable[[Block], T]
+
+
+class RowSource(ABC):
+    """A table that is read in blocks of rows.
+
+    A backend implements `columns` and `reduce`. The functions that are applied to blocks are frozen dataclasses of this
+    package with ``__call__``, and their results have ``+``; both can be pickled, so that they can be sent to workers.
+    Results do not depend on how the rows are divided into blocks, or on the order of additions.
+
+    Attributes
+    ----------
+    named : bool
+        Whether the columns have names of their own; otherwise those of features are not shown.
+    n_passes : int
+        Number of passes over the rows so far.
+    report : callable or None
+        Called while rows are read with the number of rows of this pass so far, and an estimate of those remaining
+        (None if it is unknown).
+    """
+
+    named: bool = True
+
+    def __init__(self) -> None:
+        self.n_passes = 0
+        self.report: RowReport | None = None
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[ColumnType, ...]:
+        """Names and types of all columns."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all columns."""
+        return tuple(column.name for column in self.columns)
+
+    def total(self, partial: Partial[T], columns: Sequence[str]) -> T:
+        """Apply a function to every block of rows, and add the results: one pass.
+
+        Parameters
+        ----------
+        partial : callable
+            Function of a `Block` whose results can be added.
+        columns : sequence of str
+            Columns of the blocks, in this order; others are not read.
+
+        Returns
+        -------
+        object
+            The sum of the results.
+        """
+        self.n_passes += 1
+        total = self.reduce(partial, tuple(columns))
+        if total is None:
+            raise ValueError(f"{self.shown} has no rows; pass a table with rows and features")
+        return total
+
+    @abstractmethod
+    def reduce(self, partial: Partial[T], columns: tuple[str, ...]) -> T | None:
+        """The sum of a function over all blocks, by the reduction of the backend; None if there are no rows."""
+
+    @property
+    def shown(self) -> str:
+        """What the source is, in messages."""
+        return "X"
+
+
+class SequentialSource(RowSource):
+    """A source that yields its blocks one after the other; memory is that of a block and of the sum."""
+
+    @abstractmethod
+    def blocks(self, columns: tuple[str, ...]) -> Iterator[Block]:
+        """The blocks of one pass."""
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, or an estimate of it; None if it is unknown."""
+        return None
+
+    def reduce(self, partial: Partial[T], columns: tuple[str, ...]) -> T | None:
+        total, done = None, 0
+        for block in self.blocks(columns):
+            if not block.frame.n_rows:
+                continue
+            part = partial(block)
+            total = part if total is None else total + part
+            done += block.frame.n_rows
+            if self.report is not None:
+                n = self.n_rows
+                self.report(done, None if n is None else max(n - done, 0))
+        return total

@@ -1,0 +1,144 @@
+"""Every source gives the result of the table in memory, whatever the blocks and their order."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dropstep.backends.arrow
+import dropstep.backends.text
+from dropstep import SelectionPath, select
+from dropstep.backends.arrow import block_of
+from dropstep.data.sources import Place
+from dropstep.data.sources.layout import Layout
+from dropstep.data.sources.summary import Summarise
+from sources import SOURCES, TARGETS, Source, Target, arrow, table, with_gaps
+
+BLOCK_ROWS = (64, 350)
+every_source = pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.name)
+
+
+@pytest.fixture(params=BLOCK_ROWS)
+def rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Number of rows of a block; readers that choose it themselves get small blocks as well."""
+    monkeypatch.setattr(dropstep.backends.arrow, "MAX_BLOCK_ROWS", request.param)
+    monkeypatch.setattr(dropstep.backends.arrow, "MIN_BLOCK_ROWS", 1)
+    monkeypatch.setattr(dropstep.backends.text, "BLOCK", 100 * request.param)
+    return int(request.param)
+
+
+def check(path: SelectionPath, expected: SelectionPath, X: Any = None) -> None:
+    """The same selection, scores to 1e-9, coefficients, notes, names and predictions."""
+    assert path.selected == expected.selected
+    assert [(s.phase, s.action, s.features) for s in path.steps] == [
+        (s.phase, s.action, s.features) for s in expected.steps
+    ]
+    np.testing.assert_allclose([s.score for s in path.steps], [s.score for s in expected.steps], rtol=1e-9)
+    np.testing.assert_allclose(path.start, expected.start, rtol=1e-9)
+    assert path.ranking == expected.ranking
+    assert path.stop == expected.stop
+    assert path.model == expected.model
+    assert path.notes == expected.notes
+    fit, known = path.coefficients, expected.coefficients
+    assert fit is not None
+    assert known is not None
+    np.testing.assert_allclose(fit.coef, known.coef, rtol=1e-7)
+    np.testing.assert_allclose(fit.intercept, known.intercept, rtol=1e-7)
+    if known.std_error is not None:
+        np.testing.assert_allclose(fit.std_error, known.std_error, rtol=1e-7)
+    assert fit.classes == known.classes
+    if X is not None:
+        assert path.selected_names == expected.selected_names
+        assert path.encoding == expected.encoding
+        assert fit.names == known.names
+        assert fit.targets == known.targets
+        predicted, right = path.predict(X), expected.predict(X)
+        if right.dtype.kind == "f":
+            np.testing.assert_allclose(predicted, right, rtol=1e-8, atol=1e-8)
+        else:
+            assert (predicted == right).all()
+
+
+def selected_from(
+    source: Source, frame: pd.DataFrame, y: Target, folder: Path, rows: int, **parameters: Any
+) -> tuple[SelectionPath, SelectionPath, Any]:
+    """The path of a source, that of the table in memory, and rows to predict."""
+    targets = [y] if isinstance(y, str) else y
+    used = frame.drop(columns=[name for name in TARGETS if name not in targets])
+    if not source.factors:
+        used = used.select_dtypes("number").drop(columns="weight")
+    X, y_given = source.make(used, y, folder, rows)
+    if source.factors:
+        return select(X, y_given, **parameters), select(used, y, **parameters), used
+    return select(X, y_given, **parameters), select(used.drop(columns=targets), used[y], **parameters), None
+
+
+@every_source
+@pytest.mark.parametrize("y", ["y", ["y", "y2"], "code"], ids=str)
+def test_every_source_gives_the_path_of_memory(source: Source, y: Target, tmp_path: Path, rows: int) -> None:
+    path, expected, X = selected_from(source, table(), y, tmp_path, rows)
+    assert expected.selected
+    check(path, expected, X)
+    assert path.n_passes == int(source.factors)
+
+
+FACTORS = tuple(source for source in SOURCES if source.factors)
+
+
+@pytest.mark.parametrize("source", FACTORS, ids=lambda source: source.name)
+@pytest.mark.parametrize(
+    ("y", "parameters"),
+    [
+        ("label", {}),
+        ("label", {"sample_weight": "weight", "criterion": "wilks"}),
+        ("y", {"sample_weight": "weight", "strategy": "stepwise"}),
+        ("y", {"groups": [["a", "b"]], "include": ["size"], "exclude": ["whole"]}),
+    ],
+    ids=str,
+)
+def test_classes_weights_groups(source: Source, y: str, parameters: dict[str, Any], tmp_path: Path, rows: int) -> None:
+    check(*selected_from(source, table(1), y, tmp_path, rows, **parameters))
+
+
+@pytest.mark.parametrize("source", FACTORS, ids=lambda source: source.name)
+def test_missing_rows_are_dropped(source: Source, tmp_path: Path, rows: int) -> None:
+    path, expected, _ = selected_from(source, with_gaps(table(2)), "y", tmp_path, rows, missing="drop")
+    assert path.notes[0].startswith("ignored ")
+    check(path, expected)
+    assert path.encoding == expected.encoding
+
+
+@pytest.mark.parametrize("source", FACTORS, ids=lambda source: source.name)
+def test_missing_text_is_a_level(source: Source, tmp_path: Path, rows: int) -> None:
+    frame = with_gaps(table(3)).dropna(subset=["b", "y"]).reset_index(drop=True)
+    path, expected, X = selected_from(source, frame, "y", tmp_path, rows, missing="level")
+    assert path.encoding is not None
+    check(path, expected, X)
+
+
+def test_sums_do_not_depend_on_blocks_or_order() -> None:
+    frame = table(4).drop(columns=["y2", "label", "code"])
+    features = tuple(name for name in frame.columns if name != "y")
+    summarise = pickle.loads(pickle.dumps(Summarise(Layout(features, ("y",)))))
+    columns = list(summarise.layout.columns)
+    rng = np.random.default_rng(0)
+    whole = summarise(block_of(arrow(frame[columns]).combine_chunks().to_batches()[0]))
+    for _ in range(5):
+        cuts = np.sort(rng.choice(np.arange(1, len(frame)), size=12, replace=False))
+        parts = [arrow(frame[columns][a:b]).to_batches()[0] for a, b in zip([0, *cuts], [*cuts, None], strict=True)]
+        sums = [pickle.loads(pickle.dumps(summarise(block_of(batch, Place("part"))))) for batch in parts]
+        while len(sums) > 1:  # a tree of random shape
+            i, j = sorted(rng.choice(len(sums), size=2, replace=False))
+            b, a = sums.pop(j), sums.pop(i)
+            sums.append(b + a)
+        (total,) = sums
+        order = [total._keys.index(key) for key in whole._keys]
+        at = [*order, len(order)]
+        np.testing.assert_allclose(total.moments.means[:, at], whole.moments.means, rtol=1e-12)
+        scale = np.sqrt(np.outer(np.diagonal(whole.moments.scatter), np.diagonal(whole.moments.scatter)))
+        assert np.abs(total.moments.scatter[np.ix_(at, at)] - whole.moments.scatter).max() <= 1e-12 * scale.max()
