@@ -16,6 +16,8 @@ import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.parquet
 
+from dropstep import SelectionPath
+
 Target = str | list[str]
 Opened = tuple[Any, Any]
 
@@ -150,3 +152,35 @@ def with_gaps(frame: pd.DataFrame, seed: int = 1) -> pd.DataFrame:
     for name in ("b", "colour", "y"):
         out.loc[rng.random(len(out)) < 0.03, name] = None
     return out
+
+
+def check(path: SelectionPath, expected: SelectionPath, X: Any = None) -> None:
+    """The same selection, scores to 1e-9, coefficients, notes, names and predictions."""
+    assert path.selected == expected.selected
+    assert [(s.phase, s.action, s.features) for s in path.steps] == [
+        (s.phase, s.action, s.features) for s in expected.steps
+    ]
+    np.testing.assert_allclose([s.score for s in path.steps], [s.score for s in expected.steps], rtol=1e-9)
+    np.testing.assert_allclose(path.start, expected.start, rtol=1e-9)
+    assert path.ranking == expected.ranking
+    assert path.stop == expected.stop
+    assert path.model == expected.model
+    assert path.notes == expected.notes
+    fit, known = path.coefficients, expected.coefficients
+    assert fit is not None
+    assert known is not None
+    np.testing.assert_allclose(fit.coef, known.coef, rtol=1e-7)
+    np.testing.assert_allclose(fit.intercept, known.intercept, rtol=1e-7)
+    if known.std_error is not None:
+        np.testing.assert_allclose(fit.std_error, known.std_error, rtol=1e-7)
+    assert fit.classes == known.classes
+    if X is not None:
+        assert path.selected_names == expected.selected_names
+        assert path.encoding == expected.encoding
+        assert fit.names == known.names
+        assert fit.targets == known.targets
+        predicted, right = path.predict(X), expected.predict(X)
+        if right.dtype.kind == "f":
+            np.testing.assert_allclose(predicted, right, rtol=1e-8, atol=1e-8)
+        else:
+            assert (predicted == right).all()

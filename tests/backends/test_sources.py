@@ -17,7 +17,7 @@ from dropstep.backends.arrow import block_of
 from dropstep.data.sources import Place
 from dropstep.data.sources.layout import Layout
 from dropstep.data.sources.summary import Summarise
-from sources import SOURCES, TARGETS, Source, Target, arrow, table, with_gaps
+from sources import SOURCES, TARGETS, Source, Target, arrow, check, table, with_gaps
 
 BLOCK_ROWS = (64, 350)
 every_source = pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.name)
@@ -30,38 +30,6 @@ def rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int
     monkeypatch.setattr(dropstep.backends.arrow, "MIN_BLOCK_ROWS", 1)
     monkeypatch.setattr(dropstep.backends.text, "BLOCK", 100 * request.param)
     return int(request.param)
-
-
-def check(path: SelectionPath, expected: SelectionPath, X: Any = None) -> None:
-    """The same selection, scores to 1e-9, coefficients, notes, names and predictions."""
-    assert path.selected == expected.selected
-    assert [(s.phase, s.action, s.features) for s in path.steps] == [
-        (s.phase, s.action, s.features) for s in expected.steps
-    ]
-    np.testing.assert_allclose([s.score for s in path.steps], [s.score for s in expected.steps], rtol=1e-9)
-    np.testing.assert_allclose(path.start, expected.start, rtol=1e-9)
-    assert path.ranking == expected.ranking
-    assert path.stop == expected.stop
-    assert path.model == expected.model
-    assert path.notes == expected.notes
-    fit, known = path.coefficients, expected.coefficients
-    assert fit is not None
-    assert known is not None
-    np.testing.assert_allclose(fit.coef, known.coef, rtol=1e-7)
-    np.testing.assert_allclose(fit.intercept, known.intercept, rtol=1e-7)
-    if known.std_error is not None:
-        np.testing.assert_allclose(fit.std_error, known.std_error, rtol=1e-7)
-    assert fit.classes == known.classes
-    if X is not None:
-        assert path.selected_names == expected.selected_names
-        assert path.encoding == expected.encoding
-        assert fit.names == known.names
-        assert fit.targets == known.targets
-        predicted, right = path.predict(X), expected.predict(X)
-        if right.dtype.kind == "f":
-            np.testing.assert_allclose(predicted, right, rtol=1e-8, atol=1e-8)
-        else:
-            assert (predicted == right).all()
 
 
 def selected_from(

@@ -17,9 +17,12 @@ BACKENDS: dict[tuple[str, str], str] = {
     ("pyarrow", "RecordBatchReader"): "arrow",
     ("polars", "LazyFrame"): "arrow",
     ("duckdb", "DuckDBPyRelation"): "arrow",
+    ("dask", "DataFrame"): "dask",
+    ("dask", "Array"): "dask",
+    ("pyspark", "DataFrame"): "spark",
 }
 FRAMES = ("pyarrow", "pandas", "polars")
-NEEDS = {"arrow": ("pyarrow", "arrow"), "files": ("pyarrow", "arrow")}  # package and extra, if not the module's name
+NEEDS = {"arrow": ("pyarrow", "arrow"), "files": ("pyarrow", "arrow"), "spark": ("pyspark", "spark")}  # package and extra, if not the module's name
 
 
 def opened(X: Any, y: Any, rows: Rows) -> tuple[Any, Any, Rows]:
