@@ -165,7 +165,9 @@ def _as_array(X: Any) -> NDArray[Any]:
     if hasattr(X, "to_numpy") and not hasattr(X, "__array__"):
         X = X.to_numpy()
     try:
-        return np.asarray(X)
+        values = np.asarray(X)
+        # NumPy turns all values into text if one is; objects keep the numbers.
+        return values if values.dtype.kind not in "SU" or hasattr(X, "dtype") else np.asarray(X, dtype=object)
     except ValueError:
         raise ValueError("the rows of X have different lengths; every row must have one value per feature") from None
 
@@ -229,13 +231,19 @@ def _of_frame(X: Any, names: tuple[str, ...] | None, types: list[str]) -> Table 
         where = listed(Frame((), 0, names), sparse)
         raise TypeError(f"X has sparse columns: {where}; pass X.sparse.to_dense()")
     _check_shape((len(X), len(types)))
+    if type(X).__name__ == "RecordBatch":  # which narwhals does not read
+        import pyarrow as pa
+
+        X = pa.Table.from_batches([X])
     if names is None:  # narwhals requires names
         X = X.set_axis([str(j) for j in range(len(types))], axis=1)
     columns = []
     for j, (series, kind) in enumerate(zip(nw.from_native(X, eager_only=True).iter_columns(), types, strict=True)):
         try:
             columns.append(_column(series, kind))
-        except (TypeError, ValueError, OverflowError) as error:
+        except TypeError:  # neither numbers nor text, which is not an error if the column is excluded
+            columns.append(OBJECTS)
+        except (ValueError, OverflowError) as error:
             raise TypeError(f"X contains a value that is not a number in {label(j, names)}: {error}") from None
     return table_of(columns, len(X), names)
 
