@@ -162,7 +162,8 @@ class Encoding:
         """Raise if the levels of a factor are text, and a column contains numbers: none of them would be known."""
         levels = self.levels[feature] or ()
         if any(isinstance(level, str | bytes) for level in levels) and not np.isnan(column.astype(np.float64)).all():
-            raise ValueError(f"{self.names[feature]!r} must be text, such as {levels[0]!r}, but X contains numbers in it")
+            name = self.names[feature]
+            raise ValueError(f"{name!r} must be text, such as {levels[0]!r}, but X contains numbers in it")
 
     def _order(self, table: Table | Frame) -> list[int]:
         """Position in a table of each feature."""

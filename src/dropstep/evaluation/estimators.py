@@ -106,8 +106,8 @@ def _selected_features(path: SelectionPath, X: Any) -> Any:
     X = X if is_frame(X) else np.asarray(X, dtype=None if path.encoding is None else object)
     if len(X.shape) != 2 or X.shape[1] != path.n_features:
         raise ValueError(
-            f"X has {X.shape[1] if len(X.shape) == 2 else 1} columns, but the features were selected among "
-            f"{path.n_features}; pass all of them, or a frame that contains the selected ones by name"
+            f"X has shape {tuple(X.shape)}, but the features were selected among {path.n_features}; pass all of them, "
+            "or a frame that contains the selected ones by name"
         )
     return take_columns(X, list(path.selected)) if is_frame(X) else X[:, list(path.selected)]
 
