@@ -138,3 +138,11 @@ def test_classes_are_those_of_scikit_learn() -> None:
     X = encoded(frame, path.coefficients.names)
     lda = LinearDiscriminantAnalysis().fit(X, labels)
     np.testing.assert_array_equal(path.predict(frame), lda.predict(X))
+
+
+def test_the_columns_of_an_estimator_are_the_encoded_ones() -> None:
+    frame, y = table()
+    path = select(frame, y)
+    assert path.encoding is not None
+    columns = pd.DataFrame(path.encoding.take(path.selected).encode(frame), columns=path.coefficients.names)
+    np.testing.assert_allclose(path.to_estimator().predict(columns), path.predict(frame), rtol=1e-12)
