@@ -241,9 +241,7 @@ def _of_frame(X: Any, names: tuple[str, ...] | None, types: list[str]) -> Table 
     for j, (series, kind) in enumerate(zip(nw.from_native(X, eager_only=True).iter_columns(), types, strict=True)):
         try:
             columns.append(_column(series, kind))
-        except TypeError:  # neither numbers nor text, which is not an error if the column is excluded
-            columns.append(OBJECTS)
-        except (ValueError, OverflowError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise TypeError(f"X contains a value that is not a number in {label(j, names)}: {error}") from None
     return table_of(columns, len(X), names)
 
@@ -256,13 +254,19 @@ def _column(series: Any, kind: str) -> Column:
     if kind.startswith(_TIMES) or dtype.is_temporal():
         return DATES
     if dtype.is_numeric():
+        native = series.to_native()
+        if hasattr(native, "iloc"):  # pandas, some types of which mark missing values by NA
+            return np.asarray(native.to_numpy(dtype=np.float64, na_value=np.nan))
         return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
     if dtype == nw.Boolean and not series.is_null().any():
         return np.asarray(series.to_numpy(), dtype=bool)
     if dtype in (nw.Boolean, nw.Categorical, nw.Enum) or kind.startswith("interval"):
         return factor_of(series.to_list(), _levels(series))
     if dtype in (nw.String, nw.Object, nw.Binary, nw.Unknown):
-        return column_of(series.to_list())
+        try:
+            return column_of(series.to_list())
+        except TypeError:  # neither numbers nor text, which is no error if the column is excluded
+            pass
     return OBJECTS
 
 
