@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from benchmarks import data
 
-TOLERANCE = 1e-9  # of scores, relative to the largest score of the path
+TOLERANCE = 1e-9  # of scores, relative to the largest score of the path, that of the empty selection included
 STRATEGIES = ("forward", "dropping", "stepwise", "forward_backward", "fbed", "floating")
 ALL_STRATEGIES = sorted((*STRATEGIES, "backward", "swap"))  # that both versions have
 CRITERIA = {"linear": ("auto", "rss", "bic"), "discriminant": ("auto", "wilks", "pillai")}
@@ -50,7 +50,7 @@ class Table(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What is compared of a path; a step is (phase, action, features)."""
+    """What is compared of a path; a step is (phase, action, features), and the first score that without features."""
 
     selected: tuple[int, ...]
     steps: tuple[tuple[str, str, tuple[int, ...]], ...]
@@ -122,7 +122,8 @@ def run(table: Table, params: dict[str, Any]) -> Result | str:
         except ValueError as error:
             return type(error).__name__
     steps = tuple((step.phase, step.action, tuple(step.features)) for step in path.steps)
-    return Result(path.selected, steps, (path.score, *(step.score for step in path.steps)), path.n_evaluations)
+    scores = (path.start, path.score, *(step.score for step in path.steps))
+    return Result(path.selected, steps, scores, path.n_evaluations)
 
 
 def as_arguments(**params: Any) -> dict[str, Any]:

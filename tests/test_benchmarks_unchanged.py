@@ -19,12 +19,12 @@ class Significance:
 
 EBIC = MallowsCp = lambda **options: "criterion"
 Step = namedtuple("Step", "phase action features score")
-Path = namedtuple("Path", "selected steps score n_evaluations")
+Path = namedtuple("Path", "selected steps start score n_evaluations")
 
 def select(X, y, *, way, strategy, model, criterion, sample_weight=None, enter=0, leave=0, drop=0, max_features=None,
            rounds=1, include=None, exclude=None, groups=None):
     assert way in ("auto", "moments", "columns")
-    return Path((0,), (Step("forward", "add", (0,), 1.0),), 1.0, 7)
+    return Path((0,), (Step("forward", "add", (0,), 1.0),), 0.0, 1.0, 7)
 """
 
 
@@ -88,6 +88,16 @@ def test_every_kind_of_difference_is_found(unchanged: ModuleType) -> None:
     assert difference(before._replace(n_evaluations=11)) == "n_evaluations: 10 before, 11 now"
     assert difference("ValueError").endswith("ValueError now")
     assert unchanged.Compared("one", "all", "ValueError", "ValueError").difference() is None
+
+
+def test_rounding_error_of_an_exact_fit_is_no_difference(unchanged: ModuleType) -> None:
+    """Residual sums of squares of problem 1220 are rounding error of those without features."""
+    table = unchanged.random_problem(1220)
+    found = unchanged.run(table, table.selections[0])
+    total, *residual = found.scores
+    assert max(residual) < 1e-12 * total
+    other = found._replace(scores=(total, *(1.1 * score for score in residual)))
+    assert unchanged.Compared("one", "all", found, other).difference() is None
 
 
 def test_a_folder_without_the_library_is_an_error(

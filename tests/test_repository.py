@@ -92,3 +92,6 @@ def test_the_oldest_versions_are_the_declared_ones():
     assert {"numpy", "scipy", "scikit-learn", "pandas", "pyarrow"} <= declared.keys()
     for package, minimum in declared.items():
         assert re.fullmatch(rf"{re.escape(minimum)}(\.0)*", oldest[package]), package
+    for package, minimum in minimums(PROJECT["optional-dependencies"]["test"]).items():
+        if package in oldest:  # packages of the tests whose newest version needs newer ones of the others
+            assert re.fullmatch(rf"{re.escape(minimum)}(\.0)*", oldest[package]), package

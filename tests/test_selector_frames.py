@@ -28,7 +28,7 @@ SELECTED = ["dose", "city", "flag"]
 
 LIBRARIES: dict[str, Any] = {
     "pandas": lambda frame: frame,
-    "polars": lambda frame: pl.from_pandas(frame),
+    "polars": lambda frame: pl.from_arrow(pa.Table.from_pandas(frame, preserve_index=False)),
     "pyarrow": lambda frame: pa.Table.from_pandas(frame, preserve_index=False),
 }
 TYPES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.Table}

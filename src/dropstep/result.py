@@ -311,7 +311,8 @@ class SelectionPath:
         Returns
         -------
         LinearRegression, LinearDiscriminantAnalysis, LogisticRegression, PoissonRegressor or GammaRegressor
-            Fitted, with the coefficients of this path; its X consists of the selected columns.
+            Fitted, with the coefficients of this path. Its X consists of the selected columns, as they are encoded:
+            ``path.encoding.take(path.selected).encode(X)`` if there are factors.
         """
         from dropstep.evaluation.estimators import to_estimator
 

@@ -194,7 +194,7 @@ class _FitReport:
 
 
 def _n_fits_remaining(search: Search) -> int:
-    """An estimate: scans up to `max_features` (the present one if there is no limit), at the average cost of a gain."""
+    """An estimate: scans up to `max_features` (the current one if there is no limit), at the average cost of a gain."""
     n_scans = 1 if search.rules.max_features is None else max(search.rules.max_features - len(search.selected), 1)
     n_gains = sum(max(len(search.pool) - i, 0) for i in range(n_scans))
     return round(n_gains * search.n_fits / max(search.n_evaluations, search.units.n))

@@ -15,7 +15,7 @@ from mixed_tables import TABLES
 
 LIBRARIES = {
     "pandas": lambda frame: frame,
-    "polars": lambda frame: pl.from_pandas(frame),
+    "polars": lambda frame: pl.from_arrow(pa.Table.from_pandas(frame, preserve_index=False)),
     "pyarrow": lambda frame: pa.Table.from_pandas(frame, preserve_index=False),
 }
 

@@ -112,7 +112,7 @@ def test_missing_values_are_named(case: str, y: Any) -> None:
 TEXT = ["low", "high"] * 30
 NUMERALS = ["1.5", "2"] * 30
 NO_NUMBERS: dict[str, tuple[Any, list[str]]] = {
-    "lists": ([[1.0, text] for text in TEXT], ["numbers stored as text in column 0"]),
+    "numerals in lists": ([[1.0, text] for text in NUMERALS], ["numbers stored as text in column 1 (such as '1.5')"]),
     "numerals in pandas": (with_column(NUMERALS), ["numbers stored as text in 'extra' (such as '1.5')"]),
     "numerals in polars": (pl.DataFrame(with_column(NUMERALS)), ["numbers stored as text in 'extra'"]),
     "numerals in pyarrow": (pa.table(with_column(NUMERALS)), ["numbers stored as text in 'extra'"]),
@@ -121,6 +121,7 @@ NO_NUMBERS: dict[str, tuple[Any, list[str]]] = {
     "numerals and text": (with_column(TEXT).assign(more=NUMERALS), ["text in 'more' (such as '1.5')", "categorical"]),
     "numerals and a word": (with_column([*NUMERALS[1:], "oh"]), ["text in 'extra' (such as '2')", "(such as 'oh')"]),
     "text among numbers": (with_column([1.5, "oh"] * 30), ["text and other values (such as 1.5) in 'extra'"]),
+    "dicts in cells": (with_column([{"a": 1}] * N), ["lists or other objects in 'extra'", "exclude these columns"]),
     "lists in cells": (pl.DataFrame({"x": X[:, 0], "l": [[1]] * N}), ["lists or other objects in 'l'", "exclude"]),
     "dates": (with_column(DATES), ["dates or times in 'extra'", "days since a reference", "exclude these columns"]),
     "dates with a zone": (with_column(DATES.tz_localize("UTC")), ["dates or times in 'extra'"]),
@@ -180,6 +181,30 @@ NO_TABLE: dict[str, tuple[Any, list[str]]] = {
 def test_what_is_no_table_is_refused(case: str) -> None:
     table, words = NO_TABLE[case]
     says(refused(table, Y), *words)
+
+
+def test_excluded_columns_may_contain_anything() -> None:
+    path = select(X, Y)
+    for cells in (DATES, NUMERALS, [1.5, "oh"] * 30, [{"a": 1}] * N, [[1]] * N, [None] * N):
+        assert select(with_column(cells), Y, exclude="extra").score == path.score
+
+
+def test_lists_of_numbers_and_text() -> None:
+    """NumPy would turn the numbers into text."""
+    rows = [[*numbers, text] for numbers, text in zip(X.tolist(), TEXT, strict=True)]
+    path = select(rows, Y)
+    assert path.encoding is not None
+    assert path.encoding.column_names[-1] == "x5=low"
+    assert path.selected == select(with_column(TEXT), Y).selected
+    np.testing.assert_array_equal(path.predict(rows), path.predict(np.array(rows, dtype=object)))
+
+
+def test_a_record_batch_is_a_table() -> None:
+    table = pa.table(with_column(TEXT))
+    (batch,) = table.to_batches()
+    assert select(batch, Y) == select(table, Y)
+    (numbers,) = pa.table(FRAME).to_batches()
+    assert select(numbers, Y) == select(pa.table(FRAME), Y)
 
 
 def test_values_whose_sums_are_too_large_are_named() -> None:

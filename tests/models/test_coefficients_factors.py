@@ -93,12 +93,41 @@ def test_an_unseen_level_is_the_baseline_and_a_missing_one_is_refused() -> None:
     new = pd.DataFrame({"a": [0.0, 0.0], "site": ["north", "west"]})
     predicted = path.predict(new)
     assert predicted[0] == predicted[1]
-    with pytest.raises(ValueError, match="NaN or infinity in 'site=south', 'site=east'"):
+    with pytest.raises(ValueError, match=r"NaN or infinity in 'site' \(1 row in total\)"):
         path.predict(pd.DataFrame({"a": [0.0], "site": [None]}))
     with pytest.raises(ValueError, match="X has no column 'a', which is selected"):
         path.predict(frame[["site"]])
     with pytest.raises(ValueError, match="'a' must be a number, but X contains text or categories in it"):
         path.predict(new.assign(a=["p", "q"]))
+
+
+def test_numbers_where_text_is_expected() -> None:
+    """None of them would be a known level, and all predictions would be those of the baseline."""
+    frame, y = table()
+    codes = {"north": "1", "south": "2", "east": "3"}
+    coded = frame.assign(site=frame["site"].astype(object).map(codes).astype("category"))
+    path = select(coded, y)
+    with pytest.raises(ValueError, match="'site' must be text, such as '1', but X contains numbers in it"):
+        path.predict(coded.assign(site=coded["site"].astype(int)))
+    with pytest.raises(ValueError, match="NaN or infinity in 'site'"):
+        path.predict(coded.assign(site=np.nan))
+
+
+def test_missing_values_that_only_new_rows_have() -> None:
+    """Where missing values are levels, they are an unseen level as any other; a missing boolean is a missing number."""
+    frame, y = table()
+    frame["flag"] = frame["b"] > 0
+    new = frame.head(2).assign(site=["north", None], a=0.0, flag=True)
+    include = ["site", "flag"]
+    predicted = select(frame, y, include=include, missing="level").predict(new)
+    assert predicted[0] == predicted[1]
+    path = select(frame, y, include=include)
+    with pytest.raises(ValueError, match="NaN or infinity in 'site'"):
+        path.predict(new)
+    flags = pd.array([True, None], dtype="boolean")
+    with pytest.raises(ValueError, match="NaN or infinity in 'flag'"):
+        path.predict(new.assign(site="north", flag=flags))
+    assert path.predict(new.head(1).assign(flag=flags[:1])) == path.predict(new.head(1))
 
 
 def test_classes_are_those_of_scikit_learn() -> None:
@@ -109,3 +138,11 @@ def test_classes_are_those_of_scikit_learn() -> None:
     X = encoded(frame, path.coefficients.names)
     lda = LinearDiscriminantAnalysis().fit(X, labels)
     np.testing.assert_array_equal(path.predict(frame), lda.predict(X))
+
+
+def test_the_columns_of_an_estimator_are_the_encoded_ones() -> None:
+    frame, y = table()
+    path = select(frame, y)
+    assert path.encoding is not None
+    columns = pd.DataFrame(path.encoding.take(path.selected).encode(frame), columns=path.coefficients.names)
+    np.testing.assert_allclose(path.to_estimator().predict(columns), path.predict(frame), rtol=1e-12)

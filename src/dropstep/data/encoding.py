@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
@@ -31,26 +31,32 @@ class Encoding:
         Names of the features; x0, x1, ... if the table has none.
     levels : tuple of (tuple or None)
         Levels of each factor; None for a number.
+    missing_is_level : bool
+        Whether a missing value of a factor is a level, which is encoded as any other level even if it is unknown.
     """
 
     names: tuple[str, ...]
     levels: tuple[tuple[Any, ...] | None, ...]
+    missing_is_level: bool = False
 
     @classmethod
-    def of(cls, frame: Frame) -> Encoding:
+    def of(cls, frame: Frame, *, missing_is_level: bool = False) -> Encoding:
         """The encoding of a table.
 
         Parameters
         ----------
         frame : Frame
             Numbers and factors.
+        missing_is_level : bool, default=False
+            Whether a missing value of a factor is a level.
 
         Returns
         -------
         Encoding
         """
         names = frame.names or tuple(f"x{j}" for j in range(frame.n_features))
-        return cls(names, tuple(c.levels if isinstance(c, Factor) else None for c in frame.columns))
+        levels = tuple(c.levels if isinstance(c, Factor) else None for c in frame.columns)
+        return cls(names, levels, missing_is_level)
 
     @cached_property
     def _bounds(self) -> list[int]:
@@ -88,7 +94,8 @@ class Encoding:
         -------
         Encoding
         """
-        return Encoding(tuple(self.names[j] for j in features), tuple(self.levels[j] for j in features))
+        names, levels = tuple(self.names[j] for j in features), tuple(self.levels[j] for j in features)
+        return replace(self, names=names, levels=levels)
 
     @cached_property
     def owners(self) -> tuple[int, ...]:
@@ -135,14 +142,28 @@ class Encoding:
             block[:] = 0.0
         elif levels is not None:
             assert not isinstance(column, Unusable)
-            codes = _recoded(column if isinstance(column, Factor) else factor_of(column.tolist()), levels)
+            if not isinstance(column, Factor):
+                self._refuse_numbers(feature, column)
+                column = factor_of(column.tolist())
+            codes = _recoded(column, levels, 0 if self.missing_is_level else -1)
             block[:] = codes[:, None] == np.arange(1, len(levels))
             block[codes < 0] = np.nan
-        elif isinstance(column, Factor):
-            raise ValueError(f"{self.names[feature]!r} must be a number, but X contains text or categories in it")
         else:
             assert not isinstance(column, Unusable)
-            block[:, 0] = column
+            block[:, 0] = self._numbers(feature, column) if isinstance(column, Factor) else column
+
+    def _numbers(self, feature: int, factor: Factor) -> Floats:
+        """Booleans with missing values as numbers, for a feature that had none; raises for other factors."""
+        if not all(isinstance(level, bool | np.bool_) for level in factor.levels):
+            raise ValueError(f"{self.names[feature]!r} must be a number, but X contains text or categories in it")
+        return np.array([*map(float, factor.levels), np.nan])[factor.codes]
+
+    def _refuse_numbers(self, feature: int, column: NDArray[Any]) -> None:
+        """Raise if the levels of a factor are text, and a column contains numbers: none of them would be known."""
+        levels = self.levels[feature] or ()
+        if any(isinstance(level, str | bytes) for level in levels) and not np.isnan(column.astype(np.float64)).all():
+            name = self.names[feature]
+            raise ValueError(f"{name!r} must be text, such as {levels[0]!r}, but X contains numbers in it")
 
     def _order(self, table: Table | Frame) -> list[int]:
         """Position in a table of each feature."""
@@ -159,8 +180,8 @@ class Encoding:
         return order
 
 
-def _recoded(factor: Factor, levels: tuple[Any, ...]) -> NDArray[np.intp]:
-    """Indices into `levels`: 0, the baseline, for others, -1 for missing values if they are not a level."""
+def _recoded(factor: Factor, levels: tuple[Any, ...], missing: int) -> NDArray[np.intp]:
+    """Indices into `levels`: 0, the baseline, for others, `missing` for missing values if they are not among them."""
     place = {level: i for i, level in enumerate(levels)}
     position = [place.get(level, 0) for level in factor.levels]
-    return np.array([*position, place.get(Level.MISSING, -1)], dtype=np.intp)[factor.codes]
+    return np.array([*position, place.get(Level.MISSING, missing)], dtype=np.intp)[factor.codes]

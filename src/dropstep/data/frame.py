@@ -177,7 +177,9 @@ def _as_array(X: Any) -> NDArray[Any]:
     if hasattr(X, "to_numpy") and not hasattr(X, "__array__"):
         X = X.to_numpy()
     try:
-        return np.asarray(X)
+        values = np.asarray(X)
+        # NumPy turns all values into text if one is; objects keep the numbers.
+        return values if values.dtype.kind not in "SU" or hasattr(X, "dtype") else np.asarray(X, dtype=object)
     except ValueError:
         raise ValueError("the rows of X have different lengths; every row must have one value per feature") from None
 
@@ -240,6 +242,10 @@ def _of_frame(X: Any, names: tuple[str, ...] | None, types: list[str]) -> Table 
     _check_shape((len(X), len(types)))
     if sparse := [j for j, kind in enumerate(types) if kind.startswith("sparse")]:
         return Table(_sparse_frame(X, names, sparse), names)
+    if type(X).__name__ == "RecordBatch":  # which narwhals does not read
+        import pyarrow as pa
+
+        X = pa.Table.from_batches([X])
     if names is None:  # narwhals requires names
         X = X.set_axis([str(j) for j in range(len(types))], axis=1)
     columns = []
@@ -272,13 +278,19 @@ def _column(series: Any, kind: str) -> Column:
     if kind.startswith(_TIMES) or dtype.is_temporal():
         return DATES
     if dtype.is_numeric():
+        native = series.to_native()
+        if hasattr(native, "iloc"):  # pandas, some types of which mark missing values by NA
+            return np.asarray(native.to_numpy(dtype=np.float64, na_value=np.nan))
         return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
     if dtype == nw.Boolean and not series.is_null().any():
         return np.asarray(series.to_numpy(), dtype=bool)
     if dtype in (nw.Boolean, nw.Categorical, nw.Enum) or kind.startswith("interval"):
         return factor_of(series.to_list(), _levels(series))
     if dtype in (nw.String, nw.Object, nw.Binary, nw.Unknown):
-        return column_of(series.to_list())
+        try:
+            return column_of(series.to_list())
+        except TypeError:  # neither numbers nor text, which is no error if the column is excluded
+            pass
     return OBJECTS
 
 

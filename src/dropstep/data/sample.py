@@ -237,7 +237,7 @@ def _encoded(
         return None, _without_gaps(table, excluded)
     classes = target if isinstance(target, Categorical) else None
     frame = _ready(table, excluded, classes, weights, missing, notes)
-    encoding = Encoding.of(frame)
+    encoding = Encoding.of(frame, missing_is_level=missing == "level")
     return encoding, Table(encoding.encode(frame), encoding.column_names)
 
 

@@ -38,7 +38,7 @@ def predict(path: SelectionPath, X: Any) -> NDArray[Any]:
         hazard, up to a constant.
     """
     fit = _coefficients(path)
-    values = fit.linear_predictor(_selected_columns(path, fit, X))
+    values = fit.linear_predictor(_selected_columns(path, X))
     if fit.classes is None:
         return np.asarray(np.exp(values)) if fit.effect in MEANS else values
     scores = values.reshape(len(values), -1)
@@ -81,16 +81,18 @@ def _coefficients(path: SelectionPath) -> Coefficients:
     return path.coefficients
 
 
-def _selected_columns(path: SelectionPath, fit: Coefficients, X: Any) -> Floats:
+def _selected_columns(path: SelectionPath, X: Any) -> Floats:
     """The columns of the design matrix that encode the selected features of X."""
     features = _selected_features(path, X)
     if not path.selected:
         return np.empty((len(X), 0))
     if path.encoding is None:
-        values = as_table(features).values.astype(np.float64)
+        values = first = as_table(features).values.astype(np.float64)
     else:
-        values = path.encoding.take(path.selected).encode(features)
-    refuse_missing(Table(values, fit.names), values.sum(axis=0))
+        encoding = path.encoding.take(path.selected)
+        values = encoding.encode(features)
+        first = values[:, [encoding.columns(j).start for j in range(len(path.selected))]]  # NaN in one is NaN in all
+    refuse_missing(Table(first, path.selected_names), first.sum(axis=0))
     return np.asarray(values)
 
 
@@ -106,8 +108,8 @@ def _selected_features(path: SelectionPath, X: Any) -> Any:
         X = np.asarray(X, dtype=None if path.encoding is None else object)
     if len(X.shape) != 2 or X.shape[1] != path.n_features:
         raise ValueError(
-            f"X has {X.shape[1] if len(X.shape) == 2 else 1} columns, but the features were selected among "
-            f"{path.n_features}; pass all of them, or a frame that contains the selected ones by name"
+            f"X has shape {tuple(X.shape)}, but the features were selected among {path.n_features}; pass all of them, "
+            "or a frame that contains the selected ones by name"
         )
     if is_sparse(X):
         return X.tocsc()[:, list(path.selected)].toarray()

@@ -167,7 +167,7 @@ class Model(Protocol):
 
     @property
     def score(self) -> float:
-        """The criterion of the present selection, in its own sign."""
+        """The criterion of the current selection, in its own sign."""
         ...
 
     @property
@@ -201,7 +201,7 @@ class Model(Protocol):
         ...
 
     def saturated(self) -> StopReason | None:
-        """Why no unit can be added to the present selection; None if one could be."""
+        """Why no unit can be added to the current selection; None if one could be."""
         ...
 
 

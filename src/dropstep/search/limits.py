@@ -17,7 +17,7 @@ class Limits:
     """Reasons to end a search early.
 
     As a context manager, the first Ctrl-C (SIGINT) requests the end of the search and the second raises
-    KeyboardInterrupt, if this is the main thread and nobody else handles the signal. The handler is restored on exit.
+    KeyboardInterrupt, if this is the main thread and no other handler is installed. The handler is restored on exit.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ class Search:
         self.stop: StopReason | None = None
         self._in_pool = np.ones(units.n, dtype=bool)
         self._in_pool[[*include, *exclude]] = False
-        self._scan: Scan | None = None  # of the pool, for the present selection
+        self._scan: Scan | None = None  # of the pool, for the current selection
         self._stale: Indices = np.empty(0, dtype=np.intp)  # units recalled since that scan
         self._cheap = model if isinstance(model, CheapScans) else None
         self.resampled = model if isinstance(model, Resampled) else None
@@ -170,7 +170,7 @@ class Search:
         return replace(scan, gains=np.array(losses), exact=True)
 
     def cheapest_removal(self) -> Move | None:
-        """The selected unit whose removal worsens the score least, whatever the rules say."""
+        """The selected unit whose removal worsens the score least, regardless of the rules."""
         scan = self._exact_removals()
         at = first_best(-scan.gains, scan.eligible, scan.tie)
         return None if at is None else removal_of(scan, at)

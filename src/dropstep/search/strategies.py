@@ -94,7 +94,7 @@ class FBED:
     Parameters
     ----------
     rounds : int or math.inf, default=1
-        Further rounds; math.inf goes on as long as a round adds something.
+        Further rounds; math.inf continues until a round adds nothing.
     """
 
     rounds: float = 1

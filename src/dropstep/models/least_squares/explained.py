@@ -136,7 +136,9 @@ class Explained:
             return np.asarray(update.power / self.positive[0, 0])
         if self.problem.sign > 0 and len(update.power) == 1:  # a single solution is cheaper than a factorisation
             v = update.vectors[0, 0]
-            return np.array([v @ np.linalg.solve(self.M, v)])
+            _, solution, failed = linalg.lapack.dposv(self.M, v)
+            if not failed:
+                return np.array([v @ solution])
         half = self._half(update)[:, 0, :]
         return np.asarray(np.einsum("ut,ut->u", half, half))
 
@@ -149,6 +151,8 @@ class Explained:
     def partial(self, update: RankUpdate, *, adding: bool) -> Floats:
         """Partial Wilks' lambda of each unit given the others: with the unit over without it, 1 for no effect."""
         sign = 1 if adding == (self.problem.sign > 0) else -1
-        if sign < 0 and (len(self.M) == 1 or (isinstance(update, SingleUpdate) and not self._near_exact)):
-            return np.asarray(np.maximum(1 - self.inner(update), self.least_ratio))
+        single = len(self.M) == 1
+        if (single and sign < 0) or ((single or isinstance(update, SingleUpdate)) and not self._near_exact):
+            inner = self.inner(update)
+            return np.asarray(1 / (1 + inner) if sign > 0 else np.maximum(1 - inner, self.least_ratio))
         return np.asarray(np.exp(-sign * self.log_ratio(update, sign)))

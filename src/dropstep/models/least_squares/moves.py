@@ -50,14 +50,14 @@ class FeatureMoves:
 
     def additions(self, projection: Projection, units: Indices, without: Floats | None = None) -> RankUpdate:
         residual_ss, cross, least = projection.residuals(units, without)
-        return SingleUpdate(residual_ss, cross, residual_ss > least)
+        return SingleUpdate.of(residual_ss, cross, residual_ss > least)
 
     def removals(self, projection: Projection, units: Indices) -> RankUpdate:
         if projection.dependent:
             return _removals(projection, [(int(u),) for u in units])
         place = {j: i for i, j in enumerate(projection.independent)}
         cross, length = projection.removal_vectors([place[int(u)] for u in units])
-        return SingleUpdate(length, cross, np.ones(len(units), dtype=bool))
+        return SingleUpdate.of(length, cross, np.ones(len(units), dtype=bool))
 
     def rank(self, units: Sequence[int]) -> int:
         return int(np.count_nonzero(self._varying[list(units)]))

@@ -37,11 +37,16 @@ class RankUpdate:
 class SingleUpdate(RankUpdate):
     """Moves of one feature each: v = cross / sqrt(residual_ss)."""
 
-    def __init__(self, residual_ss: Floats, cross: Floats, feasible: NDArray[np.bool_]) -> None:
-        self._residual_ss = np.where(feasible, residual_ss, np.inf)
-        self._cross = cross
+    def __init__(self, residual_ss: Floats, cross: Floats, feasible: NDArray[np.bool_], power: Floats) -> None:
+        super().__init__(1.0, feasible, power)
+        self._residual_ss, self._cross = residual_ss, cross
+
+    @classmethod
+    def of(cls, residual_ss: Floats, cross: Floats, feasible: NDArray[np.bool_]) -> SingleUpdate:
+        """Moves of features by their residuals."""
+        residual_ss = np.where(feasible, residual_ss, np.inf)
         squares = np.square(cross[:, 0]) if cross.shape[1] == 1 else np.square(cross) @ np.ones(cross.shape[1])
-        super().__init__(1.0, feasible, squares / self._residual_ss)
+        return cls(residual_ss, cross, feasible, squares / residual_ss)
 
     @property
     def vectors(self) -> Floats:
@@ -49,7 +54,7 @@ class SingleUpdate(RankUpdate):
 
     def only(self, at: int) -> RankUpdate:
         here = slice(at, at + 1)
-        return SingleUpdate(self._residual_ss[here], self._cross[here], self.feasible[here])
+        return SingleUpdate(self._residual_ss[here], self._cross[here], self.feasible[here], self.power[here])
 
 
 class BlockUpdate(RankUpdate):
