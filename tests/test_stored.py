@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import subprocess
 import sys
 import tracemalloc
@@ -21,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from dropstep import Estimator, Moments, SelectionPath, Selector, select
 from dropstep.data.matrices import on_disk
 from dropstep.data.matrices.on_disk import OnDisk
-from dropstep.data.matrices.sparse import Sparse
+from dropstep.data.matrices.sparse import Sparse, is_sparse
 from dropstep.models.glm import design
 from dropstep.models.least_squares.problem import solver_of
 
@@ -139,7 +140,8 @@ def test_columns_of_extreme_scale(kind: str, solver: str, stored_as: str, tmp_pa
         "model": kind, "solver": "auto" if kind in ("poisson", "cox") else solver, "max_features": 4,
         "sample_weight": (np.arange(len(X)) > 1).astype(float),
     }  # fmt: skip
-    same(path_or_message(stored(scaled, stored_as, tmp_path), y, **parameters), path_or_message(scaled, y, **parameters))
+    wanted = path_or_message(scaled, y, **parameters)
+    same(path_or_message(stored(scaled, stored_as, tmp_path), y, **parameters), wanted)
 
 
 @pytest.mark.parametrize("stored_as", STORED)
@@ -212,8 +214,8 @@ def test_the_transformer_keeps_sparse_tables_sparse(container: Any) -> None:
     selector = Selector(max_features=3).fit(container(X), y)
     same(selector.path_, select(X, y, max_features=3))
     assert selector.selected_.tolist() == [5, 2]
-    reduced = selector.transform(container(X))
-    assert sparse.issparse(reduced)
+    reduced: Any = selector.transform(container(X))
+    assert is_sparse(reduced)
     np.testing.assert_array_equal(reduced.toarray(), X[:, selector.support_])
     np.testing.assert_array_equal(selector.inverse_transform(reduced).toarray(), X * selector.support_)
     pipeline = make_pipeline(Selector(model="logistic"), LogisticRegression()).fit(container(X), y)
@@ -244,7 +246,7 @@ def test_the_solver_of_a_sparse_table() -> None:
 def test_no_more_passes_than_in_memory(stored_as: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Prefetching and freezing work as in memory; pages of a few columns count as what is read."""
     monkeypatch.setattr(on_disk, "BLOCK_BYTES", 2**16)
-    monkeypatch.setattr(on_disk.mmap, "PAGESIZE", 64)  # as many pages per row as a table that is large
+    monkeypatch.setattr(mmap, "PAGESIZE", 64)  # as many pages per row as a table that is large
     rng = np.random.default_rng(0)
     X = rng.standard_normal((400, 3_000)).astype(np.float32)
     y = X[:, :25].sum(axis=1) + 0.5 * rng.standard_normal(400)
@@ -293,26 +295,29 @@ on_disk.BLOCK_BYTES = 2**23
 def resident(what):
     return int(open("/proc/self/status").read().split(what + ":")[1].split()[0]) * 1024
 
-X, y = np.load(sys.argv[1], mmap_mode="r"), np.load(sys.argv[2])
+y = np.load(sys.argv[1] + "/y.npy")
 select(np.random.default_rng(0).normal(size=(50, 5)), y[:50])
 before = resident("VmRSS")
-path = select(X, y, max_features=5)
-print(resident("VmHWM") - before, X.nbytes, *path.selected)
+for order in "CF":
+    X = np.load(sys.argv[1] + f"/{order}.npy", mmap_mode="r")
+    path = select(X, y, max_features=5)
+    print(resident("VmHWM") - before, X.nbytes, *path.selected)
 """
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="resident memory is read from /proc")
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_pages_of_a_table_on_disk_do_not_stay_resident(order: Any, tmp_path: Path) -> None:
+def test_pages_of_a_table_on_disk_do_not_stay_resident(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((1_000, 30_000), dtype=np.float32)
-    np.save(tmp_path / "X.npy", np.asarray(X, order=order))
+    X = rng.standard_normal((1_000, 20_000), dtype=np.float32)
+    np.save(tmp_path / "C.npy", X)
+    np.save(tmp_path / "F.npy", np.asfortranarray(X))
     np.save(tmp_path / "y.npy", X[:, :3].sum(axis=1) + rng.standard_normal(1_000))
-    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "X.npy"), str(tmp_path / "y.npy")]
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path)]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
-    grown, size, *selected = map(int, ran.stdout.split())
-    assert sorted(selected) == [0, 1, 2]
-    assert grown < size / 2
+    for line in ran.stdout.splitlines():
+        grown, size, *selected = map(int, line.split())
+        assert sorted(selected) == [0, 1, 2]
+        assert grown < size / 2
 
 
 def test_memory_maps_are_read_in_blocks(tmp_path: Path) -> None:

@@ -50,8 +50,8 @@ def select(
     Parameters
     ----------
     X : array-like, sparse matrix or frame of shape (n_samples, n_features), or Moments
-        An array, a memory map, a sparse matrix or array of SciPy, or a frame of pandas, polars or pyarrow. Text and categorical columns are factors, which are selected
-        as a whole. Moments carry their y.
+        An array, a memory map, a sparse matrix or array of SciPy, or a frame of pandas, polars or pyarrow. Text and
+        categorical columns are factors, which are selected as a whole. Moments carry their y.
     y : array-like of shape (n_samples,) or (n_samples, n_targets), str or list of str
         Numbers (one column per target), or class labels; or the names of the columns of X that contain them, which are
         then not features. For model "cox" a structured array (event, time) or two columns (time, event).
