@@ -30,9 +30,7 @@ def write(folder: Path, n: int, p: int, seed: int = 0) -> None:
     effects = rng.choice([-1.0, 1.0], N_TRUE) * rng.uniform(0.5, 1.5, N_TRUE)
     y = rng.standard_normal(n)
     files = {
-        order: np.lib.format.open_memmap(
-            folder / f"{order}.npy", "w+", np.float32, (n, p), fortran_order=order == "F"
-        )
+        order: np.lib.format.open_memmap(folder / f"{order}.npy", "w+", np.float32, (n, p), fortran_order=order == "F")
         for order in "CF"
     }
     for start in range(0, n, BLOCK_ROWS):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dropstep import Moments, SelectionPath, select
 from dropstep.data.columns import columns_of
 from dropstep.data.frame import as_table
+from dropstep.data.matrices.dense import Dense
 from dropstep.data.target import as_target
 
 SHAPES = [(80, 12), (700, 500)]  # centred in a copy, and read in place
@@ -130,6 +131,7 @@ def test_columns_of_ordinary_scale_are_read_in_place() -> None:
     for scale in (1.0, 1e-100, 1e100):
         scaled = X * scale
         columns, _ = columns_of(as_table(scaled), as_target(y, 700, "linear"), None)
+        assert isinstance(columns.X, Dense)
         assert np.shares_memory(columns.X.values, scaled)
 
 
@@ -138,6 +140,7 @@ def test_only_columns_of_extreme_scale_are_rescaled() -> None:
     mixed = X.copy()
     mixed[:, 7] *= 1e-200
     columns, sums = columns_of(as_table(mixed), as_target(y, 700, "linear"), None)
+    assert isinstance(columns.X, Dense)
     np.testing.assert_array_equal(np.delete(columns.X.values, 7, axis=1), np.delete(X, 7, axis=1))
     assert 0.5 <= np.abs(columns.X.values[:, 7]).max() < 1
     np.testing.assert_allclose(sums.diagonal, 700 * columns.X.values.var(axis=0))

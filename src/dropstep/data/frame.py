@@ -261,7 +261,9 @@ def _sparse_frame(X: Any, names: tuple[str, ...] | None, sparse: list[int]) -> S
     """The design matrix of a pandas frame with sparse columns."""
     labels = Frame((), 0, names)
     if len(sparse) < X.shape[1]:
-        raise TypeError(f"X has sparse columns next to others: {listed(labels, sparse)}; make all of them sparse, or none")
+        raise TypeError(
+            f"X has sparse columns next to others: {listed(labels, sparse)}; make all of them sparse, or none"
+        )
     if filled := [j for j, dtype in enumerate(X.dtypes) if not dtype.fill_value == 0]:
         raise TypeError(
             f"X has sparse columns whose fill value is not 0: {listed(labels, filled)}; use e.g. "

@@ -308,7 +308,7 @@ def _check_scale(table: Table, moments: Moments, weights: Floats | None) -> None
     squares, targets = _squares(moments)
     present = slice(None) if weights is None else weights > 0
     bad, largest = [], 0.0
-    for j in np.flatnonzero(is_extreme(squares, targets)):
+    for j in np.flatnonzero(is_extreme(squares, targets)).tolist():
         column = table.columns([j])[present, 0]
         if not squares[j] < 1 or column.min() < column.max():
             bad.append(int(j))
@@ -402,7 +402,7 @@ def _of_sparse(X: Sparse, target: Target, weights: Floats | None) -> tuple[Float
 
     See `Sparse.shifted`.
     """
-    n, p = X.shape
+    n = X.shape[0]
     w, codes = np.ones(n) if weights is None else weights, target.codes if isinstance(target, Categorical) else None
     member = w[None, :] if isinstance(target, Continuous) else _member(target, w, slice(None))
     y = target.values if isinstance(target, Continuous) else np.empty((n, 0))

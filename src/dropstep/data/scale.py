@@ -32,9 +32,7 @@ def is_extreme(squares: Floats, targets: Floats, limit: float = MAX_LOG10) -> ND
         return np.asarray(~(np.abs(np.log10(squares)) + reach <= limit))
 
 
-def rescaled(
-    X: Matrix, squares: Floats, targets: Floats, weights: Floats | None
-) -> tuple[Matrix, Exponents] | None:
+def rescaled(X: Matrix, squares: Floats, targets: Floats, weights: Floats | None) -> tuple[Matrix, Exponents] | None:
     """X with columns of extreme scale divided by powers of two, so that their values are up to 1.
 
     Column j is divided by 2 ** exponents[j], the second result. Columns of zeros, and columns with NaN or infinity, are

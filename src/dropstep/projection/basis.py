@@ -277,8 +277,9 @@ class RowsBasis:
     def residuals(self, features: Features) -> tuple[Floats, Floats, Floats | None]:
         step = max(1, MAX_CENTRED // self.columns.X.shape[0])
         parts = [self._residuals(features[i : i + step]) for i in range(0, len(features), step)]
-        coordinates, sums_of_squares = np.hstack([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
-        return coordinates, sums_of_squares, None if self.targets is None else np.vstack([part[2] for part in parts])
+        coordinates, sums_of_squares, cross = (list(part) for part in zip(*parts, strict=True))
+        joined = None if self.targets is None else np.vstack(cross)
+        return np.hstack(coordinates), np.concatenate(sums_of_squares), joined
 
     def _residuals(self, features: Features) -> tuple[Floats, Floats, Floats]:
         x = self.columns.centred(features)

@@ -57,17 +57,13 @@ class Gaps(NamedTuple):
     columns: Bools
 
 
-@runtime_checkable
 class Matrix(Protocol):
-    """A design matrix that is read in place.
+    """A design matrix that is read in place."""
 
-    Attributes
-    ----------
-    reads : Reads
-        How much of it was read.
-    """
-
-    reads: Reads
+    @property
+    def reads(self) -> Reads:
+        """How much of it was read."""
+        ...
 
     @property
     def shape(self) -> tuple[int, int]: ...

@@ -67,7 +67,7 @@ class OnDisk:
 
     @property
     def shape(self) -> tuple[int, int]:
-        return (self.values.shape[0] if self.rows is None else len(self.rows)), self.values.shape[1]
+        return int(self.values.shape[0]) if self.rows is None else len(self.rows), int(self.values.shape[1])
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -153,7 +153,7 @@ class OnDisk:
         """Values per row that are read with some columns: where rows are stored together, whole pages."""
         if not self.by_rows:
             return n_features
-        page = max(1, mmap.PAGESIZE // self.values.dtype.itemsize)
+        page = max(1, mmap.PAGESIZE // int(self.values.dtype.itemsize))
         return min(self.shape[1], n_features + page if together else n_features * page)
 
     def _changed(self, block: NDArray[Any], rows: slice, features: Any, at: slice) -> NDArray[Any]:

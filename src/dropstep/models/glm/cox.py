@@ -88,7 +88,6 @@ class RiskSets:
         running = np.concatenate([np.maximum.accumulate(values[rows]) for rows in self.strata])
         return np.asarray(running[self.end - 1])
 
-
     # --- what sparse columns need ------------------------------------------------------------------------------------
 
     @cached_property
@@ -227,7 +226,7 @@ class CoxLocal:
         sums = _cumulative(risk, np.flatnonzero(new))
         after = np.r_[np.where(new[1:], 0.0, later[group[1:]]), 0.0][: len(row)]
         own = self._hazard[row] * X.data**2 - sums**2 * (later[group] - after)
-        squares = np.bincount(column, own, p)
+        squares = np.bincount(column, own, p).astype(np.float64)
         at = np.flatnonzero(sets.is_event[row])
         if not len(at):
             return squares

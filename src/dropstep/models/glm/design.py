@@ -14,7 +14,7 @@ from dropstep.data.matrices.dense import Dense
 from dropstep.data.matrices.sparse import Sparse
 from dropstep.data.table import Table, refuse_missing
 from dropstep.models.glm.likelihood import Local
-from dropstep.models.glm.sparse_design import CONSTANT, SparseDesign, sparse_design
+from dropstep.models.glm.sparse_design import CONSTANT, sparse_design
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -200,8 +200,8 @@ def _sums(block: Floats, weights: Floats, stratum: Indices | None, n_strata: int
 def _exponents(X: Matrix) -> Exponents:
     """Binary exponents of the largest absolute values, so that no square overflows; 0 for zeros and non-numbers."""
     if isinstance(X, Dense):
-        values = X.values
-        largest = np.maximum(np.abs(values.max(axis=0).astype(np.float64)), np.abs(values.min(axis=0).astype(np.float64)))
+        ends = (X.values.max(axis=0), X.values.min(axis=0))
+        largest = np.maximum(*(np.abs(values.astype(np.float64)) for values in ends))
     else:
         largest = X.largest(np.arange(X.shape[1]), None)
     return np.frexp(np.where(np.isfinite(largest), largest, 0.0))[1].astype(np.intc)

@@ -71,7 +71,8 @@ class SparseDesign:
         if isinstance(local, Pointwise):
             W = local.weights.reshape(len(V), q * q)
             both, m = X.multiply(np.hstack([V, W]).T).T, means[0][:, None]
-            sums, squares = both[:, : V.shape[1]], X.squared() @ W - 2 * m * both[:, V.shape[1] :] + m**2 * W.sum(axis=0)
+            sums, cross = both[:, : V.shape[1]], both[:, V.shape[1] :]
+            squares = X.squared() @ W - 2 * m * cross + m**2 * W.sum(axis=0)
         else:
             assert isinstance(local, CoxLocal)
             sums, squares = X.multiply(V.T).T, self._risk_squares(X, local)[:, None]

@@ -150,7 +150,7 @@ def choose_solver(n: int, p: int, max_features: int | None = None) -> Solver:
 
 
 def solver_of(X: Matrix, max_features: int | None = None) -> Solver:
-    """The solver that costs less for a matrix; a Gram matrix must also be small compared with what a sparse X stores."""
+    """The solver that costs less for a matrix; the Gram matrix of a sparse one must be small compared with it."""
     n, p = X.shape
     if isinstance(X, Sparse) and p > MIN_SPARSE_COLUMNS and 8 * p**2 > X.n_stored:
         return "columns"
