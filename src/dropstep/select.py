@@ -131,8 +131,8 @@ n_jobs, random_state, max_time, checkpoint
                 search.resampled.close()
     notes = (*cautions, *sample.notes, *problem.notes(model, set(units.columns(sample.choice.exclude))))
     per_row = tuple(name for name, value in (("offset", offset), ("strata", strata)) if value is not None)
-    n_passes = X.n_passes if isinstance(X, RowSource) else 0
-    given_as = _Given(non_default(given), sample_weight is not None, per_row, isinstance(X, Moments), n_passes)
+    source = X if isinstance(X, RowSource) else None
+    given_as = _Given(non_default(given), sample_weight is not None, per_row, isinstance(X, Moments), source)
     varies = bool(problem.varying.any())
     return _path(sample, model, search, run, near, notes, name, given_as, varies=varies)
 
@@ -152,7 +152,7 @@ class _Given(NamedTuple):
     weighted: bool
     per_row: tuple[str, ...]
     from_moments: bool
-    n_passes: int
+    source: RowSource | None
 
 
 def _evaluated(family: Resamples, given: Parameters, report: _FitReport) -> Family:
@@ -244,7 +244,7 @@ def _path(
         losses=losses,
         equivalents=equivalents,
         n_fits=search.n_fits,
-        n_passes=given.n_passes,
+        n_passes=0 if given.source is None else given.source.n_passes,
         fits_saved=search.fits_saved(),
         params=given.params,
         weighted=given.weighted,
