@@ -16,6 +16,7 @@ from dropstep.data.groups import Choice
 from dropstep.data.moments import Moments
 from dropstep.data.sample import Features, Rows
 from dropstep.data.sources import RowSource
+from dropstep.data.sources.sample import SourceSample
 from dropstep.models.base import Family, FamilyModel, Fitted, Problem, Units
 from dropstep.models.families import as_family
 from dropstep.models.resampling import Evaluation, Resamples, SearchEndedError
@@ -112,9 +113,10 @@ n_jobs, random_state, max_time, checkpoint
             family = _evaluated(resamples, given, report)
         else:
             _refuse_resampling(given, rows)
-        if isinstance(X, RowSource):
-            X.report = report.rows
-        sample = family.sample(X, y, rows, given)
+        source = X.source if isinstance(X, SourceSample) else X if isinstance(X, RowSource) else None
+        if source is not None:
+            source.report = report.rows
+        sample = X if isinstance(X, SourceSample) else family.sample(X, y, rows, given)
         max_features = _checked_max(given.max_features, len(sample.choice.include))
         problem = family.problem(sample, given.solver, max_features)
         name, strategy = as_strategy(given.strategy)
@@ -131,7 +133,6 @@ n_jobs, random_state, max_time, checkpoint
                 search.resampled.close()
     notes = (*cautions, *sample.notes, *problem.notes(model, set(units.columns(sample.choice.exclude))))
     per_row = tuple(name for name, value in (("offset", offset), ("strata", strata)) if value is not None)
-    source = X if isinstance(X, RowSource) else None
     given_as = _Given(non_default(given), sample_weight is not None, per_row, isinstance(X, Moments), source)
     varies = bool(problem.varying.any())
     return _path(sample, model, search, run, near, notes, name, given_as, varies=varies)

@@ -46,14 +46,14 @@ class SourceSample(Features):
         What further passes read.
     moments : Moments
         Of the columns of the design matrix.
-    n_used : int
-        Number of rows that are used.
+    summary : Summary
+        What the first pass found.
     """
 
     source: RowSource
     layout: Layout
     moments: Moments
-    n_used: int
+    summary: Summary
 
 
 def source_sample(
@@ -276,7 +276,7 @@ class _Finished:
             source=source,
             layout=self.layout,
             moments=design,
-            n_used=self.summary.n_rows,
+            summary=self.summary,
         )
 
     def _starts(self) -> dict[int, int]:

@@ -69,7 +69,7 @@ class Recipe:
         if self.layout.missing == "drop":
             return self
         used = {self.encoding.owners[c] for c in columns}
-        return replace(self, layout=self.layout.without(j for j in self.layout.read if j not in used))
+        return replace(self, layout=self.layout.without([j for j in self.layout.read if j not in used]))
 
     def parts(self, block: Block, columns: Sequence[int]) -> Iterator[tuple[RowLikelihood, Floats]]:
         """The likelihood of some rows and their standardised columns, for a limited number of rows at a time."""

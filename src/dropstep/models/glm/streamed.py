@@ -389,7 +389,7 @@ class StreamedProblem:
     def model(self, criterion: Any, units: Units, candidates: NDArray[np.intp], n_candidates: int) -> StreamedGLM:
         """A model of candidate columns that form a number of units."""
         likelihood = self._likelihood()
-        resolved = as_criterion(criterion, likelihood, n_candidates)
+        resolved = as_criterion(criterion, likelihood, n_candidates)  # type: ignore[arg-type]
         labels = self.sample.moments.labels
         classes = None if labels is None else tuple(labels.tolist())
         source, design = self.sample.source, self.design
