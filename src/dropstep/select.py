@@ -16,6 +16,7 @@ from dropstep.data.groups import Choice
 from dropstep.data.moments import Moments
 from dropstep.data.sample import Features, Rows
 from dropstep.data.sources import RowSource
+from dropstep.data.sources.sample import SourceSample
 from dropstep.models.base import Family, FamilyModel, Fitted, Problem, Units
 from dropstep.models.families import as_family
 from dropstep.models.resampling import Evaluation, Resamples, SearchEndedError
@@ -113,9 +114,10 @@ n_jobs, random_state, max_time, checkpoint
             family = _evaluated(resamples, given, report)
         else:
             _refuse_resampling(given, rows)
-        if isinstance(X, RowSource):
-            X.report = report.rows
-        sample = family.sample(X, y, rows, given)
+        source = X.source if isinstance(X, SourceSample) else X if isinstance(X, RowSource) else None
+        if source is not None:
+            source.report = report.rows
+        sample = X if isinstance(X, SourceSample) else family.sample(X, y, rows, given)
         max_features = _checked_max(given.max_features, len(sample.choice.include))
         problem = family.problem(sample, given.solver, max_features)
         name, strategy = as_strategy(given.strategy)

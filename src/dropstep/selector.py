@@ -248,7 +248,7 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
         """Delete fitted attributes, so that a fit that fails leaves none behind."""
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)
-        vars(self).pop("_total", None)
+        self.__dict__.pop("_total", None)
 
     def transform(self, X: Any) -> Any:
         """Reduce X to the selected features.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,19 @@ def _factor(values: Any) -> Factor:
     return observed(np.array([*codes, -1], dtype=np.intp)[indices], list(place), declared=declared)
 
 
+def _category(column: Column) -> Column:
+    """Numbers as categories, integers without a decimal point; text as declared categories."""
+    if isinstance(column, Factor):
+        return replace(column, declared=True)
+    if not isinstance(column, np.ndarray):
+        return column
+    present = np.isfinite(column)
+    numbers, places = np.unique(column[present], return_inverse=True)
+    codes = np.full(len(column), -1, dtype=np.intp)
+    codes[present] = places
+    return Factor(codes, tuple(int(v) if float(v).is_integer() else float(v) for v in numbers.tolist()))
+
+
 def kind_of(dtype: Any) -> Any:
     """The kind of a column of an Arrow type; see `ColumnType`."""
     t = pa.types
@@ -118,14 +132,37 @@ class ArrowSource(SequentialSource):
     def __init__(self, columns: tuple[ColumnType, ...]) -> None:
         super().__init__()
         self._columns = columns
+        self._categorical: frozenset[str] = frozenset()
 
     @property
     def columns(self) -> tuple[ColumnType, ...]:
         return self._columns
 
+    def restrict(self, columns: Sequence[str], categorical: Collection[str] = ()) -> None:
+        """Offer only some columns, and read numbers in some of them as categories."""
+        self._categorical = frozenset(categorical)
+        kept = set(columns)
+        self._columns = tuple(
+            replace(column, kind="factor") if column.name in self._categorical else column
+            for column in self._columns
+            if column.name in kept
+        )
+
     def blocks(self, columns: tuple[str, ...]) -> Iterator[Block]:
         for place, batch in self.batches(columns):
-            yield block_of(batch, place)
+            block = block_of(batch, place)
+            yield self._with_categories(block) if self._categorical.intersection(columns) else block
+
+    def _with_categories(self, block: Block) -> Block:
+        """The block with numbers as categories where that is requested."""
+        frame = block.frame
+        pairs = zip(frame.names or (), frame.columns, strict=True)
+        columns = tuple(_category(column) if name in self._categorical else column for name, column in pairs)
+        return replace(block, frame=replace(frame, columns=columns))
+
+    def originals(self, columns: tuple[str, ...]) -> Iterator[Any]:
+        """Record batches of some columns, as they are in the source."""
+        return (batch for _, batch in self.batches(columns))
 
     def batches(self, columns: tuple[str, ...]) -> Batches:
         """Record batches of some columns, with their places."""

@@ -4,20 +4,38 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset
+import pyarrow.parquet
 
-from dropstep.backends.arrow import Batches, DatasetSource, damaged
+from dropstep.backends.arrow import ArrowSource, Batches, DatasetSource, damaged
 from dropstep.backends.text import TextSource
 from dropstep.backends.unchanged import Unchanged
 from dropstep.data.sample import Rows
 from dropstep.data.sources import Place, SequentialSource
 from dropstep.readers.errors import ReadError
 from dropstep.readers.files import GZIP, Kind, kind_of
+from dropstep.readers.text import Layout
+
+
+def source_of(name: str, layout: Layout) -> ArrowSource:
+    """The files that a name, a directory or a glob stands for, as the command line reads them.
+
+    Parameters
+    ----------
+    name : str
+    layout : Layout
+        Layout of text files.
+
+    Returns
+    -------
+    ArrowSource
+    """
+    return _of_files(_matching(name), layout)
 
 
 def open_source(X: Any, y: Any, rows: Rows) -> tuple[SequentialSource, Any, Rows]:
@@ -27,6 +45,15 @@ def open_source(X: Any, y: Any, rows: Rows) -> tuple[SequentialSource, Any, Rows
         return DatasetSource(pa.dataset.dataset(names[0] if len(names) == 1 else names)), y, rows
     files = [file for name in names for file in _matching(name)]
     return _of_files(files), y, rows
+
+
+def write_parquet(file: str, batches: Iterator[Any]) -> None:
+    """Write record batches to a Parquet file, one after the other."""
+    first = next(batches)
+    with pyarrow.parquet.ParquetWriter(file, first.schema) as writer:
+        writer.write_batch(first)
+        for batch in batches:
+            writer.write_batch(batch)
 
 
 def _matching(name: str) -> list[str]:
@@ -45,10 +72,10 @@ def _matching(name: str) -> list[str]:
     return found
 
 
-def _of_files(files: Sequence[str]) -> SequentialSource:
+def _of_files(files: Sequence[str], layout: Layout | None = None) -> ArrowSource:
     kind, compressed = _kind(files[0])
     if kind is Kind.TEXT:
-        return TextSource(files)
+        return TextSource(files, layout, booleans=layout is None)
     if compressed:
         raise ReadError(f"{files[0]}: a gzipped {kind.value} file cannot be read in blocks; decompress it")
     return FileSource(files, kind)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -26,9 +26,12 @@ class TextSource(ArrowSource):
     ----------
     files : sequence of str
     layout : Layout, default=Layout()
+    booleans : bool, default=True
+        Whether true and false are booleans, rather than text.
     """
 
-    def __init__(self, files: Sequence[str], layout: Layout | None = None) -> None:
+    def __init__(self, files: Sequence[str], layout: Layout | None = None, *, booleans: bool = True) -> None:
+        self._booleans = booleans
         self._unchanged, self._layout = Unchanged(files), layout or Layout()
         self._sample = _sample(files[0], self._layout)
         self._done, self._rows = 0, 0  # bytes and rows of this pass
@@ -50,9 +53,15 @@ class TextSource(ArrowSource):
         """An estimate from the share of bytes that were read."""
         return round(self._rows * self._unchanged.n_bytes / self._done) if self._done else None
 
+    def originals(self, columns: tuple[str, ...]) -> Iterator[Any]:
+        return (batch for _, batch in self._read(dict.fromkeys(columns, pa.string())))
+
     def batches(self, columns: tuple[str, ...]) -> Batches:
+        return self._read({name: self._types[name] for name in columns})
+
+    def _read(self, types: dict[str, Any]) -> Batches:
+        """Batches of some columns of given types."""
         self._done, self._rows = 0, 0
-        types = {name: self._types[name] for name in columns}
         for file in self._unchanged.files:
             self._unchanged.check(file)
             before, done = self._done, 0
@@ -60,7 +69,7 @@ class TextSource(ArrowSource):
                 try:
                     for batch in self._reader(file, stream, types, threads=True):
                         self._done, self._rows = before + _position(stream), self._rows + batch.num_rows
-                        yield Place(file, done), batch.select(list(columns))
+                        yield Place(file, done), batch.select(list(types))
                         done += batch.num_rows
                 except (pa.ArrowException, OSError) as error:
                     self._unchanged.check(file)
@@ -105,6 +114,7 @@ class TextSource(ArrowSource):
                     include_columns=list(types) or None,
                     null_values=list(layout.numerals.missing),
                     strings_can_be_null=True,
+                    **({} if self._booleans else {"true_values": [], "false_values": []}),
                     decimal_point=layout.numerals.decimal,
                 ),
             )

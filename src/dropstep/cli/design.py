@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dropstep.cli import output
 from dropstep.cli.advice import with_advice
 from dropstep.cli.complete import complete
 from dropstep.cli.naming import brief, in_options, listed, option_list
@@ -19,14 +22,16 @@ from dropstep.cli.roles import Roles, roles_of
 from dropstep.cli.usable import as_table, usable
 from dropstep.coefficients import Coefficients
 from dropstep.data.frame import Frame
-from dropstep.data.sample import Rows, Sample
+from dropstep.data.response import Survival
+from dropstep.data.sample import Features, Rows, Sample
 from dropstep.data.table import Table
+from dropstep.data.target import Categorical
 from dropstep.models.families import as_family
 from dropstep.models.glm.family import Cox
 from dropstep.parameters import NAMES, Parameters
 from dropstep.readers import Column, Layout, ReadError, Source, read
 from dropstep.readers.columns import MISSING, Numerals, shown_number
-from dropstep.readers.wording import quoted, shortened
+from dropstep.readers.wording import counted, quoted, shortened
 
 Floats = NDArray[np.float64]
 
@@ -35,9 +40,118 @@ FITS = ("cv", "n_jobs", "random_state", "max_time", "checkpoint")  # parameters 
 PARAMETERS = tuple(name for name in NAMES if name not in ("strategy", "include", "exclude", "groups", "missing", *FITS))
 
 
+class AnyDesign(ABC):
+    """What commands read of the input of a search, whether its rows are in memory or not."""
+
+    file: str
+    parameters: dict[str, Any]
+    notes: tuple[str, ...]
+
+    @property
+    @abstractmethod
+    def shown(self) -> str:
+        """Name of the file in messages."""
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Names of the features."""
+
+    @property
+    @abstractmethod
+    def known(self) -> Features:
+        """What is known of the features before the search."""
+
+    @property
+    @abstractmethod
+    def listing(self) -> tuple[ColumnLine, ...]:
+        """The columns of the file."""
+
+    @property
+    @abstractmethod
+    def target_names(self) -> tuple[str, ...]:
+        """Names of the targets."""
+
+    @property
+    @abstractmethod
+    def rows_read(self) -> int:
+        """Number of rows of the file."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """Rows that are used, and columns of the design matrix."""
+
+    @property
+    @abstractmethod
+    def values_bytes(self) -> int:
+        """Memory of the design matrix."""
+
+    @abstractmethod
+    def summaries(self) -> list[str]:
+        """The values of each column of the file, in words."""
+
+    @abstractmethod
+    def data(self) -> dict[str, Any]:
+        """Arguments of select: X, y and what is given per row."""
+
+    @abstractmethod
+    def write(self, part: Path, file: str, names: Sequence[str]) -> None:
+        """Write columns to `part`, in the format given by the ending of `file`."""
+
+    def report_rows(self, progress: Progress) -> Callable[[int, int], None] | None:
+        """Shows the rows that a pass has read; None if the rows are in memory."""
+        return None
+
+    @abstractmethod
+    def target_range(self) -> str:
+        """The values of a target that is not classes, in words."""
+
+    @abstractmethod
+    def class_counts(self) -> dict[str, int]:
+        """Number of rows per class; empty for a target that is not classes."""
+
+    @cached_property
+    def units(self) -> tuple[tuple[int, ...], ...]:
+        """Features that are selected together: groups, and every other feature by itself."""
+        return self.known.choice.members or tuple((f,) for f in range(len(self.names)))
+
+    @cached_property
+    def _unit_of(self) -> dict[int, int]:
+        return {f: u for u, unit in enumerate(self.units) for f in unit}
+
+    def n_units(self, features: Sequence[int]) -> int:
+        """Number of units that features belong to."""
+        return len({self._unit_of[f] for f in features})
+
+    def width(self, unit: tuple[int, ...]) -> int:
+        """Number of columns that encode a unit."""
+        encoding = self.known.encoding
+        return len(unit) if encoding is None else sum(len(encoding.columns(f)) for f in unit)
+
+    def named(self, coefficients: Coefficients | None) -> Coefficients | None:
+        """Coefficients with the names of the target columns, where the targets are numbers."""
+        if coefficients is None or coefficients.classes is not None:
+            return coefficients
+        names = self.target_names[: len(coefficients.targets)]  # of survival: the time
+        return replace(coefficients, targets=names)
+
+    def notes_with(self, notes: Sequence[str]) -> tuple[str, ...]:
+        """Warnings about the file, followed by those of the library in terms of options."""
+        return (*self.notes, *map(in_options, notes))
+
+
+class ColumnLine(NamedTuple):
+    """A column of a file: its name, type and role."""
+
+    name: str
+    kind: str
+    role: str
+
+
 @dataclass(frozen=True, eq=False)
-class Design:
-    """Input of a search, made from a file.
+class Design(AnyDesign):
+    """Input of a search, made from a file that is in memory.
 
     Attributes
     ----------
@@ -76,9 +190,43 @@ class Design:
     notes: tuple[str, ...] = ()
 
     @property
+    def file(self) -> str:  # type: ignore[override]
+        return self.source.file
+
+    @property
+    def shown(self) -> str:
+        return self.source.shown
+
+    @property
     def names(self) -> tuple[str, ...]:
-        """Names of the features."""
         return tuple(column.name for column in self.features)
+
+    @property
+    def known(self) -> Features:
+        return self.sample
+
+    @property
+    def listing(self) -> tuple[ColumnLine, ...]:
+        return tuple(ColumnLine(c.name, c.kind, role) for c, role in zip(self.columns, self.roles, strict=True))
+
+    def summaries(self) -> list[str]:
+        return [_values(column) for column in self.columns]
+
+    @property
+    def target_names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.targets)
+
+    @property
+    def rows_read(self) -> int:
+        return len(self.kept)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return int(self.kept.sum()), self.sample.table.values.shape[1]
+
+    @property
+    def values_bytes(self) -> int:
+        return self.sample.table.values.nbytes
 
     @property
     def target(self) -> Any:
@@ -90,46 +238,64 @@ class Design:
         """Rows of the file that are used."""
         return np.ones(self.source.n_rows, dtype=bool) if self.sample.rows is None else self.sample.rows
 
-    @cached_property
-    def units(self) -> tuple[tuple[int, ...], ...]:
-        """Features that are selected together: groups, and every other feature by itself."""
-        return self.sample.choice.members or tuple((f,) for f in range(len(self.features)))
+    def data(self) -> dict[str, Any]:
+        return {
+            "X": self.table,
+            "y": self.y,
+            "sample_weight": self.rows.weights,
+            "offset": self.rows.offset,
+            "strata": self.rows.strata,
+            "sample_groups": self.rows.groups,
+        }
 
-    @cached_property
-    def _unit_of(self) -> dict[int, int]:
-        return {f: u for u, unit in enumerate(self.units) for f in unit}
+    def write(self, part: Path, file: str, names: Sequence[str]) -> None:
+        kept = set(names)
+        output.write_columns(part, file, [column for column in self.columns if column.name in kept])
 
-    def n_units(self, features: Sequence[int]) -> int:
-        """Number of units that features belong to."""
-        return len({self._unit_of[f] for f in features})
+    def target_range(self) -> str:
+        if isinstance(self.target, Survival):
+            time, event = self.target.time, self.target.event
+            return f"{counted(int(event.sum()), 'event')}, times from {time.min():g} to {time.max():g}"
+        ranges = (column.values[self.kept] for column in self.targets)
+        return "numbers from " + ", ".join(f"{values.min():g} to {values.max():g}" for values in ranges)
 
-    def width(self, unit: tuple[int, ...]) -> int:
-        """Number of columns that encode a unit."""
-        encoding = self.sample.encoding
-        return len(unit) if encoding is None else sum(len(encoding.columns(f)) for f in unit)
+    def class_counts(self) -> dict[str, int]:
+        if not isinstance(self.target, Categorical):
+            return {}
+        counts = np.bincount(self.target.codes, minlength=len(self.target.labels))
+        return {shown_label(label): int(n) for label, n in zip(self.target.labels, counts, strict=True)}
 
-    def named(self, coefficients: Coefficients | None) -> Coefficients | None:
-        """Coefficients with the names of the target columns, where the targets are numbers."""
-        if coefficients is None or coefficients.classes is not None:
-            return coefficients
-        names = tuple(column.name for column in self.targets)[: len(coefficients.targets)]  # of survival: the time
-        return replace(coefficients, targets=names)
 
-    def notes_with(self, notes: Sequence[str]) -> tuple[str, ...]:
-        """Warnings about the file, followed by those of the library in terms of options."""
-        return (*self.notes, *map(in_options, notes))
+def _values(column: Column) -> str:
+    """A summary of the values of a column."""
+    counts = {"missing": int(column.missing.sum()), "infinite": int(column.infinite.sum())}
+    gaps = [f"{count} {kind}" for kind, count in counts.items() if count]
+    if column.levels:
+        return ", ".join([f"{len(column.levels)} levels", f"e.g. {shortened(column.levels[0])}", *gaps])
+    present = column.values[~(column.missing | column.infinite)]
+    span = [f"{present.min():g} to {present.max():g}"] if len(present) and column.kind == "number" else []
+    return ", ".join(span + gaps)
+
+
+def shown_label(label: Any) -> str:
+    """A class label in words."""
+    return shown_number(float(label)) if isinstance(label, float) else str(label)
 
 
 def read_design(args: argparse.Namespace, progress: Progress) -> Design:
     """Read the file, and make the design that the options describe."""
     progress.update(f"reading {args.file}")
-    numerals = Numerals(args.decimal, args.thousands, MISSING if args.na is None else tuple(args.na))
-    layout = Layout(not args.no_header, args.separator, args.encoding, args.skip, numerals)
     try:
-        source = read(args.file, layout)
+        source = read(args.file, layout_of(args))
     except ReadError as error:
         raise ValueError(with_advice(error)) from error
     return design_of(source, args)
+
+
+def layout_of(args: argparse.Namespace) -> Layout:
+    """The layout of a text file that the options describe."""
+    numerals = Numerals(args.decimal, args.thousands, MISSING if args.na is None else tuple(args.na))
+    return Layout(not args.no_header, args.separator, args.encoding, args.skip, numerals)
 
 
 def design_of(source: Source, args: argparse.Namespace) -> Design:

@@ -7,60 +7,38 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from dropstep.cli.design import Design
-from dropstep.data.response import Survival
-from dropstep.data.target import Categorical
+from dropstep.cli.design import AnyDesign
 from dropstep.presentation.text import printable
-from dropstep.readers.columns import shown_number
 from dropstep.readers.wording import counted, shortened
 
 MAX_CLASSES = 6  # classes listed by name
 
 
-def facts(design: Design) -> dict[str, Any]:
+def facts(design: AnyDesign) -> dict[str, Any]:
     """The file, its rows, its features and its target, as text."""
-    used = int(design.kept.sum())
+    used, read = design.shape[0], design.rows_read
     return {
-        "File": design.source.shown,
-        "Rows": used if design.kept.all() else f"{used} of {len(design.kept)}",
-        "Features": f"{len(design.features)} ({_kinds(design)})",
-        "Target": f"{', '.join(shortened(column.name) for column in design.targets)}, {_target(design)}",
+        "File": design.shown,
+        "Rows": used if used == read else f"{used} of {read}",
+        "Features": f"{sum(line.role == 'feature' for line in design.listing)} ({_kinds(design)})",
+        "Target": f"{', '.join(map(shortened, design.target_names))}, {_target(design)}",
     }
 
 
-def _kinds(design: Design) -> str:
+def _kinds(design: AnyDesign) -> str:
     nouns = {"number": ("number", "numbers"), "text": ("text", "text"), "boolean": ("true or false", "true or false")}
-    counts = Counter(str(column.kind) for column in design.features)
+    counts = Counter(line.kind for line in design.listing if line.role == "feature")
     return ", ".join(counted(counts[kind], *forms) for kind, forms in nouns.items() if counts[kind])
 
 
-def _target(design: Design) -> str:
-    if isinstance(design.target, Survival):
-        time, event = design.target.time, design.target.event
-        return f"{counted(int(event.sum()), 'event')}, times from {time.min():g} to {time.max():g}"
-    if not isinstance(design.target, Categorical):
-        ranges = (column.values[design.kept] for column in design.targets)
-        return "numbers from " + ", ".join(f"{values.min():g} to {values.max():g}" for values in ranges)
-    counts = class_counts(design)
+def _target(design: AnyDesign) -> str:
+    if not (counts := design.class_counts()):
+        return design.target_range()
     shown = ", ".join(f"{shortened(label)} ({count})" for label, count in list(counts.items())[:MAX_CLASSES])
     return f"{len(counts)} classes: {shown}" + (" and more" if len(counts) > MAX_CLASSES else "")
 
 
-def class_counts(design: Design) -> dict[str, int]:
-    """Number of rows per class; empty for a continuous target."""
-    if not isinstance(design.target, Categorical):
-        return {}
-    counts = np.bincount(design.target.codes, minlength=len(design.target.labels))
-    return {_label(label): int(count) for label, count in zip(design.target.labels, counts, strict=True)}
-
-
-def _label(label: Any) -> str:
-    return shown_number(float(label)) if isinstance(label, float) else str(label)
-
-
-def heading(design: Design) -> str:
+def heading(design: AnyDesign) -> str:
     """The facts as the lines above a table."""
     known = facts(design)
     lines = [
@@ -71,17 +49,13 @@ def heading(design: Design) -> str:
     return "\n".join(map(printable, lines))
 
 
-def as_data(design: Design) -> dict[str, Any]:
+def as_data(design: AnyDesign) -> dict[str, Any]:
     """The facts for JSON: the file, its rows, its columns and its target."""
-    columns = [
-        {"name": column.name, "type": column.kind, "role": role}
-        for column, role in zip(design.columns, design.roles, strict=True)
-    ]
     return {
-        "file": design.source.file,
-        "rows": {"read": len(design.kept), "used": int(design.kept.sum())},
-        "columns": columns,
-        "target": {"names": [column.name for column in design.targets], "classes": class_counts(design) or None},
+        "file": design.file,
+        "rows": {"read": design.rows_read, "used": design.shape[0]},
+        "columns": [{"name": line.name, "type": line.kind, "role": line.role} for line in design.listing],
+        "target": {"names": list(design.target_names), "classes": design.class_counts() or None},
     }
 
 

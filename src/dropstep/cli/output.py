@@ -149,9 +149,15 @@ def write_columns(part: Path, file: str, columns: Sequence[Column]) -> None:
 
         write_parquet(str(part), columns)
         return
-    opened = gzip.open if name.endswith(".gz") else open
     rows = zip(*(column.cells.original() for column in columns), strict=True)
+    write_table(part, file, [column.name for column in columns], rows)
+
+
+def write_table(part: Path, file: str, names: Sequence[str], rows: Iterator[Sequence[Any]]) -> None:
+    """Write rows as CSV or TSV to `part`, compressed if the ending of `file` says so."""
+    name = file.lower()
+    opened = gzip.open if name.endswith(".gz") else open
     with opened(part, "wt", encoding="utf-8", newline="") as stream:
         separator = "\t" if name.removesuffix(".gz").endswith(".tsv") else ","
-        write_csv(stream, [[column.name for column in columns]], separator)
+        write_csv(stream, [names], separator)
         write_csv(stream, rows, separator)

@@ -7,24 +7,22 @@ from typing import Any
 
 from dropstep import __version__
 from dropstep.cli import facts, output
-from dropstep.cli.design import Design
+from dropstep.cli.design import AnyDesign
 from dropstep.data.target import MODELS
 from dropstep.models.estimator.family import N_FOLDS
 from dropstep.models.families import as_family
 from dropstep.models.least_squares.problem import choose_solver
 from dropstep.models.resampling import Resamples
-from dropstep.readers import Column
-from dropstep.readers.wording import shortened
 from dropstep.search.strategies import as_strategy
 
 SCHEMA = "dropstep.plan/2"
 MAX_LINES, SHOWN_LINES = 40, 30  # columns of the file in the table: if there are more than 40, the first 30
 
 
-def planned(design: Design, args: argparse.Namespace, command: str) -> str:
+def planned(design: AnyDesign, args: argparse.Namespace, command: str) -> str:
     """The plan in the requested format."""
     head = ["column", "type", "role", "values"]
-    rows = [[c.name, c.kind, role, _values(c)] for c, role in zip(design.columns, design.roles, strict=True)]
+    rows = [[*line, values] for line, values in zip(design.listing, design.summaries(), strict=True)]
     if args.format == "csv":
         return output.as_csv([head, *rows])
     cost = _cost(design, args)
@@ -32,12 +30,12 @@ def planned(design: Design, args: argparse.Namespace, command: str) -> str:
         cost |= {"solver": "fits", "max_fits": cost["max_evaluations"] * (args.cv or N_FOLDS), "gram_bytes": 0}
     if args.format == "json":
         document = {"schema": SCHEMA, "dropstep": __version__, "command": command, **facts.as_data(design)}
-        notes = design.notes_with(design.sample.notes)
+        notes = design.notes_with(design.known.notes)
         return output.as_json(document | {"strategy": as_strategy(args.strategy)[0]} | cost | {"notes": notes})
     shown = (
         rows if len(rows) <= MAX_LINES else [*rows[:SHOWN_LINES], ["...", f"{len(rows) - SHOWN_LINES} more", "", ""]]
     )
-    n, p = design.sample.table.values.shape
+    n, p = design.shape
     lines = [
         f"strategy {as_strategy(args.strategy)[0]}, solver {cost['solver']}",
         f"evaluations: {cost['first_scan']:,} for the first feature, "
@@ -51,37 +49,30 @@ def planned(design: Design, args: argparse.Namespace, command: str) -> str:
 
 def _memory(n: int, p: int, cost: dict[str, Any]) -> str:
     table = f"memory: {_bytes(cost['table_bytes'])} for {n:,} x {p:,} numbers"
+    if not cost["table_bytes"]:
+        table = f"memory: {n:,} x {p:,} numbers are read in blocks of rows"
     return table + (f", and at most {_bytes(cost['gram_bytes'])} for the Gram matrix" if cost["gram_bytes"] else "")
 
 
-def _cost(design: Design, args: argparse.Namespace) -> dict[str, Any]:
+def _cost(design: AnyDesign, args: argparse.Namespace) -> dict[str, Any]:
     """Evaluations and memory; each scan of a forward pass evaluates every unit that is not selected."""
-    (n, p), max_features = design.sample.table.values.shape, args.max_features
-    included = design.sample.choice.include
+    (n, p), max_features = design.shape, args.max_features
+    included = design.known.choice.include
     candidates = len(design.units) - len(included)
     additions = min(candidates, max((max_features or candidates + len(included)) - len(included), 0), n - 1)
     scans = min(additions + 1, candidates)
     widest = sorted(map(design.width, design.units), reverse=True)
     n_rows = min(p, sum(widest[: len(included) + additions + 1]))  # of the Gram matrix
-    solver = choose_solver(n, p, max_features) if args.model in MODELS else "columns"
+    in_memory = design.values_bytes > 0
+    solver = "columns" if args.model not in MODELS else choose_solver(n, p, max_features) if in_memory else "gram"
     return {
         "solver": solver,
         "first_scan": candidates,
         "max_evaluations": sum(candidates - done for done in range(scans)),
         "max_fits": None,
-        "table_bytes": design.sample.table.values.nbytes,
+        "table_bytes": design.values_bytes,
         "gram_bytes": 8 * p * p if solver == "gram" else 8 * p * n_rows,
     }
-
-
-def _values(column: Column) -> str:
-    counts = {"missing": int(column.missing.sum()), "infinite": int(column.infinite.sum())}
-    gaps = [f"{count} {kind}" for kind, count in counts.items() if count]
-    if column.levels:
-        return ", ".join([f"{len(column.levels)} levels", f"e.g. {shortened(column.levels[0])}", *gaps])
-    present = column.values[~(column.missing | column.infinite)]
-    span = [f"{present.min():g} to {present.max():g}"] if len(present) and column.kind == "number" else []
-    return ", ".join(span + gaps)
 
 
 def _bytes(n: float) -> str:

@@ -9,9 +9,10 @@ from typing import Any
 
 from dropstep import __version__
 from dropstep.cli import INTERRUPTED, facts, output
-from dropstep.cli.design import FITS, PARAMETERS, Design, read_design
+from dropstep.cli.design import FITS, PARAMETERS, AnyDesign, read_design
 from dropstep.cli.plan import planned
 from dropstep.cli.progress import Progress
+from dropstep.cli.streamed import is_large, streamed_design
 from dropstep.coefficients import Coefficients
 from dropstep.presentation.coefficients import heads, label, sentences
 from dropstep.presentation.coefficients import lines as coefficient_lines
@@ -30,9 +31,9 @@ def run(args: argparse.Namespace, command: str) -> int:
     _check_files(args)
     interrupted = False
     with Progress(quiet=args.quiet) as progress:
-        design = read_design(args, progress)
+        design = streamed_design(args, progress) if is_large(args) else read_design(args, progress)
         if args.dry_run:
-            notes, result = design.notes_with(design.sample.notes), planned(design, args, command)
+            notes, result = design.notes_with(design.known.notes), planned(design, args, command)
         else:
             path = _search(design, args, progress)
             path = replace(path, notes=design.notes_with(path.notes), coefficients=design.named(path.coefficients))
@@ -50,9 +51,9 @@ def _check_files(args: argparse.Namespace) -> None:
     output.check_writable("--report", args.report, args.file, (".html", ".htm"), overwrite=args.overwrite)
 
 
-def _search(design: Design, args: argparse.Namespace, progress: Progress) -> SelectionPath:
+def _search(design: AnyDesign, args: argparse.Namespace, progress: Progress) -> SelectionPath:
     """Select features, and show the progress step by step."""
-    bound = min(args.max_features or len(design.units), len(design.units), design.sample.table.n_rows)
+    bound = min(args.max_features or len(design.units), len(design.units), design.shape[0])
     selected = 0
 
     def report(step: Step) -> None:
@@ -67,32 +68,27 @@ def _search(design: Design, args: argparse.Namespace, progress: Progress) -> Sel
         progress.update(text, done, done + remaining)
 
     progress.restart()
-    progress.update(f"{as_strategy(args.strategy)[0]} over {counted(len(design.features), 'feature')}")
+    progress.update(f"{as_strategy(args.strategy)[0]} over {counted(len(design.names), 'feature')}")
     parameters = {name: getattr(args, name) for name in ("strategy", *PARAMETERS, *FITS)} | design.parameters
     parameters |= {"equivalents": bool(args.report) or args.format == "json"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # they are among the notes of the path
         return select(
-            design.table,
-            design.y,
+            **design.data(),
             **parameters,
-            sample_weight=design.rows.weights,
-            offset=design.rows.offset,
-            strata=design.rows.strata,
-            sample_groups=design.rows.groups,
             callback=report,
-            progress=report_fit,
+            progress=design.report_rows(progress) or report_fit,
         )
 
 
-def _write(design: Design, path: SelectionPath, args: argparse.Namespace, command: str) -> None:
+def _write(design: AnyDesign, path: SelectionPath, args: argparse.Namespace, command: str) -> None:
     """Write the requested files: all of them, or none."""
     _check_files(args)  # again: the search may have taken long
     with output.output_files() as temporary:
         if args.output:
-            kept = {*path.selected_names, *(column.name for column in design.targets)}
-            columns = [column for column in design.columns if column.name in kept]
-            output.write_columns(temporary(args.output), args.output, columns)
+            kept = {*path.selected_names, *design.target_names}
+            names = [line.name for line in design.listing if line.name in kept]
+            design.write(temporary(args.output), args.output, names)
         if args.report:
             from dropstep.presentation.report import report_html
 
@@ -103,13 +99,13 @@ def _write(design: Design, path: SelectionPath, args: argparse.Namespace, comman
 # --- formats ---------------------------------------------------------------------------------------------------------
 
 
-def _formatted(design: Design, path: SelectionPath, form: str, command: str) -> str:
+def _formatted(design: AnyDesign, path: SelectionPath, form: str, command: str) -> str:
     if form == "json":
         return output.as_json(_as_data(design, path, command))
     return _as_csv(path) if form == "csv" else _as_table(design, path)
 
 
-def _as_table(design: Design, path: SelectionPath) -> str:
+def _as_table(design: AnyDesign, path: SelectionPath) -> str:
     """All additions and removals, then a summary, with the selected features if the table does not list them."""
     rows, resampled = [], any(step.score_std_error is not None for step in path.steps)
     for i, (step, _, phase) in enumerate(moves(path), start=1):
@@ -170,7 +166,7 @@ def _as_csv(path: SelectionPath) -> str:
     return output.as_csv([head, *rows])
 
 
-def _as_data(design: Design, path: SelectionPath, command: str) -> dict[str, Any]:
+def _as_data(design: AnyDesign, path: SelectionPath, command: str) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "dropstep": __version__,

@@ -57,3 +57,23 @@ def as_regression(moments: Moments) -> Moments:
     scatter = between.T @ between
     scatter[:-1, :-1] += moments.scatter
     return Moments(None, np.array([n]), mean[None, :], scatter, 1, moments.feature_names)
+
+
+def pooled(moments: Moments) -> Moments:
+    """The moments of the features alone, without regard to classes and targets.
+
+    Parameters
+    ----------
+    moments : Moments
+
+    Returns
+    -------
+    Moments
+        With one class, and no targets.
+    """
+    p, n = moments.n_features, moments.n_rows
+    means = moments.means[:, :p]
+    mean = moments.counts @ means / n
+    between = np.sqrt(moments.counts)[:, None] * (means - mean)
+    scatter = moments.scatter[:p, :p] + between.T @ between
+    return Moments(None, np.array([n]), mean[None, :], scatter, 0, moments.feature_names)

@@ -46,14 +46,14 @@ class SourceSample(Features):
         What further passes read.
     moments : Moments
         Of the columns of the design matrix.
-    n_used : int
-        Number of rows that are used.
+    summary : Summary
+        What the first pass found.
     """
 
     source: RowSource
     layout: Layout
     moments: Moments
-    n_used: int
+    summary: Summary
 
     @property
     def n_passes(self) -> int:
@@ -61,7 +61,7 @@ class SourceSample(Features):
 
 
 def source_sample(
-    source: RowSource, y: Any, rows: Rows, given: Parameters, model: Model, *, ignore_separating: bool = False
+    source: RowSource, y: Any, rows: Rows, given: Parameters, model: Model, *, least_squares: bool = False
 ) -> SourceSample:
     """Read a source once, or again where a factor that turns out to identify the rows has missing values.
 
@@ -76,8 +76,8 @@ def source_sample(
         Parameters of the selection: `include`, `exclude`, `groups` and `missing`.
     model : {"auto", "linear", "discriminant"}
         Whether the target consists of numbers or class labels.
-    ignore_separating : bool, default=False
-        Whether factors that separate classes are ignored, with a note.
+    least_squares : bool, default=False
+        Whether factors that separate classes are ignored, with a note, and features that determine the target noted.
 
     Returns
     -------
@@ -100,7 +100,7 @@ def source_sample(
     _refuse_gaps(summary, layout, first.names)
     notes += _ignored_note(summary)
     finished = _Finished(summary, layout, first.kinds, first.names)
-    return finished.sample(source, choice, notes, ignore_separating=ignore_separating, model=model)
+    return finished.sample(source, choice, notes, least_squares=least_squares, model=model)
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,7 +243,7 @@ class _Finished:
         choice: Choice,
         notes: list[str],
         *,
-        ignore_separating: bool,
+        least_squares: bool,
         model: Model,
     ) -> SourceSample:
         """The sample, with the notes that moments allow."""
@@ -256,7 +256,7 @@ class _Finished:
         levels = self._levels(facts)
         frame = Frame((), 0, self.names)
         separating = []
-        if ignore_separating and moments.labels is not None:
+        if least_squares and moments.labels is not None:
             separating = [j for j in facts if levels[j] and self._separates(moments, starts[j], levels[j], facts[j])]
         if separating:
             notes.append(separating_note(frame, separating))
@@ -268,7 +268,7 @@ class _Finished:
         used = encoding if any(found is not None for found in levels) else None
         numbers = {j: found for j, found in facts.items() if isinstance(found, Numbers) and levels[j] is None}
         notes += summary_notes(numbers, used, self.names)
-        if found := list(_determining(design, encoding)):
+        if least_squares and (found := list(_determining(design, encoding))):
             notes.append(determining_note(Frame((), 0, self.names), found))
         return SourceSample(
             names=self.names,
@@ -280,7 +280,7 @@ class _Finished:
             source=source,
             layout=self.layout,
             moments=design,
-            n_used=self.summary.n_rows,
+            summary=self.summary,
         )
 
     def _starts(self) -> dict[int, int]:

@@ -112,6 +112,8 @@ class Summary:
         Moments of the columns that encode them: a number by itself, a factor by one column per level.
     numeric : bool
         Whether the target consists of numbers.
+    low, high : ndarray of shape (n_targets,)
+        Smallest and largest values of the targets that are numbers, in complete rows.
     named : frozenset of int
         Positions of the features whose number of levels is not limited.
     """
@@ -123,6 +125,8 @@ class Summary:
     facts: tuple[Facts, ...]
     moments: Moments
     numeric: bool
+    low: Floats
+    high: Floats
     named: frozenset[int] = frozenset()
 
     @cached_property
@@ -142,6 +146,8 @@ class Summary:
             absent=self.absent or other.absent,
             infinite=self.infinite or other.infinite,
             facts=tuple(facts),
+            low=np.minimum(self.low, other.low),
+            high=np.maximum(self.high, other.high),
             moments=_placed(a, self._keys, place) + _placed(b, other._keys, place),
         )
 
@@ -212,6 +218,7 @@ class Summarise:
         target, present = _target(part, self.model, self.layout.targets)
         moments = self._moments(columns, facts, target, part, present)
         self._refuse_missing(part, moments, facts)
+        values = [np.asarray(c, dtype=np.float64) for c in part.targets if isinstance(c, np.ndarray)]
         return Summary(
             part.n_read,
             part.n_rows,
@@ -220,6 +227,8 @@ class Summarise:
             facts,
             moments,
             isinstance(target, Continuous) or target.labels.dtype.kind in "iuf",
+            np.array([v.min(initial=np.inf) for v in values]),
+            np.array([v.max(initial=-np.inf) for v in values]),
             named,
         )
 

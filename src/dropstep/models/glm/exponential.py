@@ -48,6 +48,13 @@ class Exponential:
     def dispersion(self, local: Local, n_params: int) -> float:
         return 1.0
 
+    def recession(self, direction: Floats) -> float:
+        """See `recedes`: the least of what must not be negative along a direction."""
+        raise NotImplementedError
+
+    def recedes(self, direction: Floats) -> bool:
+        return self.recession(direction) >= -RECEDES * float(np.abs(direction).max())
+
 
 class BernoulliLocal(Pointwise):
     """In terms of the margin, which is eta where y is 1 and -eta where it is 0: all digits are kept near separation."""
@@ -137,8 +144,8 @@ class Bernoulli(Exponential):
     def _sign(self) -> Floats:
         return 2 * self.y - 1
 
-    def recedes(self, direction: Floats) -> bool:
-        return bool(np.min(self._sign * direction[:, 0]) >= -RECEDES * np.abs(direction).max())
+    def recession(self, direction: Floats) -> float:
+        return float(np.min(self._sign * direction[:, 0]))
 
 
 class PoissonCounts(Exponential):
@@ -161,9 +168,9 @@ class PoissonCounts(Exponential):
     def _saturated(self) -> float:
         return float(2 * self.w @ (special.gammaln(self.y + 1) - self._unit_saturated))
 
-    def recedes(self, direction: Floats) -> bool:
-        u, limit = direction[:, 0], RECEDES * np.abs(direction).max()
-        return bool(np.max(u) <= limit and np.min(u, where=self.y > 0, initial=0.0) >= -limit)
+    def recession(self, direction: Floats) -> float:
+        u = direction[:, 0]
+        return float(min(-np.max(u), np.min(u, where=self.y > 0, initial=0.0)))
 
 
 class GammaTimes(Exponential):

@@ -15,6 +15,8 @@ from dropstep.data.matrices.dense import Dense
 from dropstep.data.moments import Moments
 from dropstep.data.response import Survival, as_columns, as_numbers, as_offset, as_strata, as_survival
 from dropstep.data.sample import Rows, Sample, sample_of
+from dropstep.data.sources import RowSource
+from dropstep.data.sources.sample import SourceSample, source_sample
 from dropstep.data.target import Categorical, Target, as_target
 from dropstep.models.base import Bools, Units
 from dropstep.models.glm.cox import CoxRegression, Ties
@@ -25,6 +27,7 @@ from dropstep.models.glm.likelihood import Likelihood
 from dropstep.models.glm.model import GeneralizedLinear
 from dropstep.models.glm.multinomial import Multinomial
 from dropstep.models.glm.notes import notes
+from dropstep.models.glm.streamed import StreamedProblem
 from dropstep.parameters import Parameters
 
 Floats = NDArray[np.float64]
@@ -53,21 +56,44 @@ class LikelihoodFamily:
         if n is not None and (not isinstance(n, Integral) or isinstance(n, bool) or n < 1):
             raise ValueError(f"shortlist must be None or a whole number from 1; got {n!r}")
 
-    def sample(self, X: Any, y: Any, rows: Rows, given: Parameters) -> Sample:
+    def sample(self, X: Any, y: Any, rows: Rows, given: Parameters) -> Sample | SourceSample:
         """Validate data."""
         if isinstance(X, Moments):
             raise ValueError(f"Moments do not suffice for model {self.kind!r}, whose weights change; pass X and y")
         if rows.strata is not None and self.kind != "cox":
             raise ValueError(f"strata does not apply to model {self.kind!r}; use model='cox', or omit strata")
+        if isinstance(X, RowSource):
+            return self._of_source(X, y, rows, given)
         return sample_of(X, y, rows, given, self._target)
 
-    def problem(self, sample: Sample, solver: str, max_features: int | None) -> LikelihoodProblem:
+    def _of_source(self, source: RowSource, y: Any, rows: Rows, given: Parameters) -> SourceSample:
+        """The first pass over a row source."""
+        if self.kind not in ("logistic", "poisson"):
+            raise ValueError(
+                f"model {self.kind!r} needs all rows in memory, but X is read in blocks of rows; models 'linear', "
+                "'discriminant', 'logistic' and 'poisson' can be read so, or pass a table"
+            )
+        if isinstance(y, list | tuple) and len(y) > 1:
+            raise ValueError(f"y names {len(y)} columns, but model {self.kind!r} requires one")
+        sample = source_sample(source, y, rows, given, "discriminant" if self.kind == "logistic" else "linear")
+        labels, moments = sample.moments.labels, sample.moments
+        if labels is not None and len(labels) < 2:
+            raise ValueError(f"y has only one class ({labels[0]}); at least 2 classes are required")
+        if labels is None and moments.scatter[-1, -1] <= 0:
+            raise ValueError(f"y is constant ({moments.means[0, -1]:g}); pass a target that varies")
+        return sample
+
+    def problem(
+        self, sample: Sample | SourceSample, solver: str, max_features: int | None
+    ) -> LikelihoodProblem | StreamedProblem:
         """The likelihood and the design matrix of a sample."""
         if solver == "gram":
             raise ValueError(
                 f"solver='gram' does not apply to model {self.kind!r}, whose Gram matrix changes with every fit; "
                 "use solver='auto'"
             )
+        if isinstance(sample, SourceSample):
+            return StreamedProblem(sample, self.kind, self.shortlist)
         table, weights = sample.table, sample.weights
         n_rows = table.n_rows if weights is None else int(np.count_nonzero(weights))
         if n_rows < MIN_ROWS:
@@ -202,7 +228,7 @@ class Cox(LikelihoodFamily):
 
     ties: Ties = "efron"
 
-    def sample(self, X: Any, y: Any, rows: Rows, given: Parameters) -> Sample:
+    def sample(self, X: Any, y: Any, rows: Rows, given: Parameters) -> Sample | SourceSample:
         """Validate data; a structured y becomes two columns."""
         return super().sample(X, as_columns(y), rows, given)
 

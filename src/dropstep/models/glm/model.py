@@ -205,7 +205,7 @@ class GeneralizedLinear:
         gains, feasible = np.zeros(len(chosen)), np.zeros(len(chosen), dtype=bool)
         for i in np.flatnonzero(found.feasible):
             unit = int(chosen[i])
-            units = _with(base.units, unit)
+            units = with_unit(base.units, unit)
             n_fits += self._ensure(units, base, feasible=True)
             fit = self._fits[units]
             feasible[i] = fit.converged and len(fit.columns) > len(base.columns)
@@ -222,7 +222,7 @@ class GeneralizedLinear:
         losses, ratios, n_params = np.zeros(len(chosen)), np.zeros(len(chosen)), np.zeros(len(chosen), dtype=np.intp)
         feasible = np.ones(len(chosen), dtype=bool)
         for i, unit in enumerate(chosen.tolist()):
-            units = _without(base.units, unit)
+            units = without_unit(base.units, unit)
             n_fits += self._ensure(units, base)
             fit = self._fits[units]
             feasible[i] = fit.converged
@@ -238,9 +238,11 @@ class GeneralizedLinear:
             places = np.searchsorted(known, units)
             if len(known) and np.array_equal(known[np.minimum(places, len(known) - 1)], units):
                 return found.at(places)
-        found = score_tests(self.design, self.units, units, base)
-        self._last_scores = (base, units, found)
+        self._last_scores = (base, units, found := self._score_statistics(base, units))
         return found
+
+    def _score_statistics(self, base: Fitted, units: Indices) -> Statistics:
+        return score_tests(self.design, self.units, units, base)
 
     def _expected(self, base: Fitted, change: Floats) -> Floats:
         """Deviances after changes that were estimated to second order."""
@@ -255,10 +257,13 @@ class GeneralizedLinear:
         level = self.criterion.entry_level(self._n_units(base.units) + 1)
         if level is None:
             return True
-        added = self.design.columns(self._independent(self.units.columns([unit])))
-        share = base.local.explained(base.Z, added, score)
-        df = self.likelihood.df - len(base.columns)
-        return entry_test(share, added.shape[1], self._q, df) <= level
+        added = self._independent(self.units.columns([unit]))
+        share, df = self._explained(base, added, score), self.likelihood.df - len(base.columns)
+        return entry_test(share, len(added), self._q, df) <= level
+
+    def _explained(self, base: Fitted, added: tuple[int, ...], score: float) -> float:
+        """Share of the residual that columns explain, given their score statistic."""
+        return base.local.explained(base.Z, self.design.columns(added), score)
 
     # --- tests -------------------------------------------------------------------------------------------------------
 
@@ -278,8 +283,7 @@ class GeneralizedLinear:
 
     def _ratio_tests(self, base: Fitted, values: Floats, n_params: Indices) -> StatisticTests:
         """Tests of removals: values are Wald statistics or deviance differences."""
-        df = n_params.astype(np.float64)
-        feasible = np.ones(len(values), dtype=bool)
+        df, feasible = n_params.astype(np.float64), np.ones(len(values), dtype=bool)
         if not self.likelihood.has_dispersion:
             return StatisticTests(values, df, feasible, None, ordered_by_gain=True)
         room = self.likelihood.df - len(base.columns)
@@ -327,7 +331,7 @@ class GeneralizedLinear:
         """The present fit, or that without a unit, and the number of fits it took."""
         if without is None:
             return self.fitted, 0
-        units = _without(self.fitted.units, without)
+        units = without_unit(self.fitted.units, without)
         if self._last_scores is not None and self._last_scores[0].units == units:
             return self._last_scores[0], 0
         n_fits = self._ensure(units, self.fitted)
@@ -388,9 +392,9 @@ class GeneralizedLinear:
         return Fitted(units, fit.columns, owner, Z, fit.theta, local)
 
 
-def _with(units: tuple[int, ...], unit: int) -> tuple[int, ...]:
+def with_unit(units: tuple[int, ...], unit: int) -> tuple[int, ...]:
     return tuple(sorted({*units, unit}))
 
 
-def _without(units: tuple[int, ...], unit: int) -> tuple[int, ...]:
+def without_unit(units: tuple[int, ...], unit: int) -> tuple[int, ...]:
     return tuple(u for u in units if u != unit)

@@ -78,7 +78,11 @@ class Multinomial:
     def dispersion(self, local: Local, n_params: int) -> float:
         return 1.0
 
-    def recedes(self, direction: Floats) -> bool:
+    def recession(self, direction: Floats) -> float:
+        """See `recedes`: the least of what must not be negative along a direction."""
         u = np.concatenate([np.zeros((len(direction), 1)), direction], axis=1)
         own = u[np.arange(len(u)), self.codes]
-        return bool((own - u.max(axis=1)).min() >= -RECEDES * np.abs(direction).max())
+        return float((own - u.max(axis=1)).min())
+
+    def recedes(self, direction: Floats) -> bool:
+        return self.recession(direction) >= -RECEDES * float(np.abs(direction).max())

@@ -105,8 +105,28 @@ def _single(design: Design, columns: Indices, fitted: Fitted) -> Statistics:
     residual, q = fitted.local.residual, fitted.theta.shape[1]
     V = np.column_stack([residual, fitted.local.weighted(fitted.Z).reshape(len(residual), -1)])
     products, squares = design.products(columns, V, fitted.local)
-    c, cross = products[:, :q], products[:, q:].reshape(len(columns), q, -1)
-    projected = solve(fitted.information, cross.reshape(len(columns) * q, -1).T).T.reshape(cross.shape)
+    return of_products(products[:, :q], products[:, q:].reshape(len(columns), q, -1), squares, fitted)
+
+
+def of_products(c: Floats, cross: Floats, squares: Floats, fitted: Fitted) -> Statistics:
+    """Score statistics of single columns x from their products.
+
+    Parameters
+    ----------
+    c : ndarray of shape (n_columns, n_outputs)
+        x' times the residual.
+    cross : ndarray of shape (n_columns, n_outputs, n_terms * n_outputs)
+        x' W Z.
+    squares : ndarray of shape (n_columns, n_outputs, n_outputs)
+        x' W x.
+    fitted : Fitted
+
+    Returns
+    -------
+    Statistics
+    """
+    q = c.shape[1]
+    projected = solve(fitted.information, cross.reshape(len(c) * q, -1).T).T.reshape(cross.shape)
     D = squares - np.einsum("jal,jbl->jab", cross, projected)
     if q > 1:
         return _quadratic_forms(c, D, squares)
@@ -123,8 +143,13 @@ def _block(X: Floats, fitted: Fitted) -> tuple[float, int]:
     WX = local.weighted(X)
     own = np.tensordot(X, WX, axes=(0, 0)).reshape(size, size)
     cross = np.tensordot(fitted.Z, WX, axes=(0, 0)).reshape(-1, size)
+    return of_block(X.T @ local.residual, cross, own, fitted)
+
+
+def of_block(c: Floats, cross: Floats, own: Floats, fitted: Fitted) -> tuple[float, int]:
+    """Score statistic of several columns X from X' times the residual, Z' W X and X' W X, and its parameters."""
     D = own - cross.T @ solve(fitted.information, cross)
-    found = _quadratic_forms((X.T @ local.residual).reshape(1, size), D[None], own[None])
+    found = _quadratic_forms(c.reshape(1, -1), D[None], own[None])
     return float(found.values[0]), int(found.n_params[0])
 
 

@@ -48,7 +48,7 @@ def _of_source(
             "solver='columns' reads columns, but X is read in blocks of rows; use solver='auto', or pass a table in "
             "memory or a numpy.memmap"
         )
-    return source_sample(source, y, rows, given, kind, ignore_separating=True)
+    return source_sample(source, y, rows, given, kind, least_squares=True)
 
 
 @dataclass(frozen=True)

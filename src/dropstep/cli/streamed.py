@@ -1,0 +1,207 @@
+"""Files that are too large for memory: the design of a search whose rows are read in blocks."""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dropstep.cli import output
+from dropstep.cli.advice import with_advice
+from dropstep.cli.design import AnyDesign, ColumnLine, layout_of, shown_label
+from dropstep.cli.naming import listed
+from dropstep.cli.progress import Progress
+from dropstep.cli.roles import Roles, roles_of
+from dropstep.data.sample import Features, Rows
+from dropstep.data.sources import ColumnType
+from dropstep.data.sources.sample import SourceSample
+from dropstep.models.families import as_family
+from dropstep.models.glm.family import Logistic, Poisson
+from dropstep.models.least_squares.family import LeastSquaresFamily
+from dropstep.parameters import Parameters
+from dropstep.readers import ReadError
+
+if TYPE_CHECKING:
+    from dropstep.backends.arrow import ArrowSource
+
+LARGE = 2**27  # bytes of a file from which on its rows are read in blocks
+SIZE_VARIABLE = "DROPSTEP_LARGE_FILE"  # environment variable with another number of bytes
+_KINDS = {"number": "number", "boolean": "boolean", "factor": "text", "date": "date", "object": "other"}
+
+
+def is_large(args: argparse.Namespace) -> bool:
+    """Whether the rows of a file are read in blocks: it is large, or a glob or directory, and the model allows it."""
+    name = args.file
+    if name == "-" or not isinstance(as_family(args.model), LeastSquaresFamily | Logistic | Poisson):
+        return False
+    if os.path.isdir(name) or (not os.path.exists(name) and glob.has_magic(name)):
+        return True
+    limit = int(os.environ.get(SIZE_VARIABLE, LARGE))
+    return os.path.isfile(name) and os.path.getsize(name) >= limit
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedDesign(AnyDesign):
+    """Input of a search, made from a file whose rows are not in memory.
+
+    Attributes
+    ----------
+    file : str
+    source : ArrowSource
+    sample : SourceSample
+        What the first pass found.
+    lines : tuple of ColumnLine
+        The columns of the file.
+    parameters : dict
+        The parameters of select that depend on the file.
+    notes : tuple of str
+    """
+
+    file: str
+    source: ArrowSource
+    sample: SourceSample
+    lines: tuple[ColumnLine, ...]
+    parameters: dict[str, Any]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> str:
+        return self.file
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.sample.layout.features
+
+    @property
+    def known(self) -> Features:
+        return self.sample
+
+    @property
+    def listing(self) -> tuple[ColumnLine, ...]:
+        return self.lines
+
+    @property
+    def target_names(self) -> tuple[str, ...]:
+        return self.sample.layout.targets
+
+    @property
+    def rows_read(self) -> int:
+        return self.sample.summary.n_read
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.sample.summary.n_rows, self.sample.moments.n_features
+
+    @property
+    def values_bytes(self) -> int:
+        return 0
+
+    def summaries(self) -> list[str]:
+        return [""] * len(self.listing)
+
+    def data(self) -> dict[str, Any]:
+        return {"X": self.sample}
+
+    def report_rows(self, progress: Progress) -> Callable[[int, int], None]:
+        return _row_report(progress)
+
+    def target_range(self) -> str:
+        summary = self.sample.summary
+        ranges = zip(summary.low.tolist(), summary.high.tolist(), strict=True)
+        return "numbers from " + ", ".join(f"{low:g} to {high:g}" for low, high in ranges)
+
+    def class_counts(self) -> dict[str, int]:
+        moments = self.sample.moments
+        if moments.labels is None:
+            return {}
+        pairs = zip(moments.labels.tolist(), moments.counts.tolist(), strict=True)
+        return {shown_label(label): round(count) for label, count in pairs}
+
+    def write(self, part: Path, file: str, names: Sequence[str]) -> None:
+        if file.lower().endswith(".parquet"):
+            from dropstep.backends.files import write_parquet
+
+            write_parquet(str(part), (batch for _, batch in self.source.batches(tuple(names))))
+            return
+        batches = (batch.columns for batch in self.source.originals(tuple(names)))
+        rows = (row for columns in batches for row in zip(*(c.to_pylist() for c in columns), strict=True))
+        output.write_table(part, file, names, rows)
+
+
+def _row_report(progress: Progress) -> Callable[[int, int], None]:
+    def report(done: int, remaining: int) -> None:
+        progress.update(f"reading: {done:,} rows", done, done + remaining if remaining else 0)
+
+    return report
+
+
+def streamed_design(args: argparse.Namespace, progress: Progress) -> StreamedDesign:
+    """Read the file once, and make the design that the options describe."""
+    try:
+        from dropstep.backends.files import source_of
+    except ImportError:
+        raise ValueError(
+            f"{args.file}: reading files of {LARGE >> 20} MB and more needs pyarrow: pip install 'dropstep[cli]'"
+        ) from None
+    _check_options(args)
+    try:
+        source = source_of(args.file, layout_of(args))
+    except ReadError as error:
+        raise ValueError(with_advice(error)) from error
+    kinds, roles, notes = source.columns, roles_of(args, source.names), list[str]()
+    features = _usable(kinds, roles, notes)
+    if not features:
+        raise ValueError(f"{args.file}: no feature remains; every column except the target is ignored")
+    used = [kinds[j].name for j in (*features, *roles.targets, *roles.others)]
+    source.restrict(used, [kinds[j].name for j in roles.categorical])
+    source.report = lambda done, remaining: _row_report(progress)(done, remaining or 0)
+    parameters: dict[str, Any] = {
+        "include": [kinds[j].name for j in roles.include] or None,
+        "groups": [[kinds[j].name for j in group] for group in roles.groups] or None,
+        "missing": args.missing,
+    }
+    given = Parameters(model=args.model, solver=args.solver, **parameters)
+    targets = [kinds[j].name for j in roles.targets]
+    sample = as_family(args.model).sample(source, targets, _rows(kinds, roles), given)
+    assert isinstance(sample, SourceSample)
+    ignored = {sample.layout.features[j] for j in sample.choice.features(sample.choice.exclude)}
+    kept = [j for j in features if kinds[j].name not in ignored]
+    lines = zip(kinds, roles.names(kept, len(kinds)), strict=True)
+    text = {kinds[j].name for j in roles.categorical}
+    listing = tuple(ColumnLine(c.name, "text" if c.name in text else _KINDS[c.kind], role) for c, role in lines)
+    return StreamedDesign(args.file, source, sample, listing, parameters, tuple(notes))
+
+
+def _check_options(args: argparse.Namespace) -> None:
+    """Raise for options that need all rows in memory."""
+    if args.missing == "drop-columns":
+        raise ValueError(
+            f"{args.file}: --missing drop-columns needs all rows in memory, but files of {LARGE >> 20} MB and more are "
+            "read in blocks; use --missing drop, or --exclude columns"
+        )
+    if args.thousands is not None:
+        raise ValueError(f"{args.file}: --thousands is not supported for files that are read in blocks; convert it")
+
+
+def _usable(kinds: Sequence[ColumnType], roles: Roles, notes: list[str]) -> list[int]:
+    """Columns that can be features; dates and lists only if an option names them, which raises."""
+    candidates = roles.candidates(len(kinds))
+    dates = [j for j in candidates if kinds[j].kind in ("date", "object")]
+    if refused := [kinds[j].name for j in dates if j in roles.forced | {*roles.categorical}]:
+        holds = "holds" if len(refused) == 1 else "hold"
+        raise ValueError(f"{listed(refused)} {holds} dates or lists, which cannot be features; derive numbers first")
+    if dates:
+        shown = listed([kinds[j].name for j in dates])
+        notes.append(f"ignored columns with dates or lists: {shown} (derive numbers such as the year)")
+    return [j for j in candidates if j not in set(dates)]
+
+
+def _rows(kinds: Sequence[ColumnType], roles: Roles) -> Rows:
+    """The columns that the options name per row."""
+    named = (roles.weights, roles.offset, roles.strata, roles.row_groups)
+    weights, offset, strata, groups = (None if j is None else kinds[j].name for j in named)
+    return Rows(weights, offset, strata, groups)
