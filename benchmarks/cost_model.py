@@ -5,7 +5,7 @@
 The model counts what every worker does, for n rows, p features and w workers with one core each:
 
     tall    read 8 n p / w bytes, n p (p + 1) / w flops, and move 8 p^2 bytes per level of the reduction
-    wide    per pass read 8 n p / w bytes, 2 m n p / w flops for m vectors, and move 8 m (n + p) bytes through the driver
+    wide    per pass read 8 n p / w bytes, 2 m n p / w flops for m vectors, and move 8 m (n + p) bytes to the driver
 
 Seconds are a sum of these counts, each times a constant (non-negative least squares), plus one constant per run. The
 runs use a local Dask cluster of two workers; the network of a real cluster is slower than the loopback address, so that
@@ -121,9 +121,7 @@ def predict(name: str, constants: NDArray[np.float64], passes: int) -> None:
     seconds[2] = max(seconds[2], 1 / NETWORK)
     parts = large.counts * seconds
     print(f"{large.n:,} rows x {large.p:,} features on {large.workers:,} workers:")
-    print(
-        f"  per worker: {read / 1e9:,.0f} GB read, {flops / 1e12:,.1f} Tflop; moved through one link: {moved / 1e9:,.1f} GB"
-    )
+    print(f"  per worker: {read / 1e9:,.0f} GB read, {flops / 1e12:,.1f} Tflop; {moved / 1e9:,.1f} GB through one link")
     print(f"  memory {'of a worker' if name == 'tall' else 'of the driver'}: {large.memory / 1e9:,.1f} GB")
     print(
         f"  {parts.sum() / 60:,.1f} minutes: read {parts[0]:,.0f} s, compute {parts[1]:,.0f} s, move {parts[2]:,.0f} s"

@@ -22,7 +22,8 @@ BACKENDS: dict[tuple[str, str], str] = {
     ("pyspark", "DataFrame"): "spark",
 }
 FRAMES = ("pyarrow", "pandas", "polars")
-NEEDS = {"arrow": ("pyarrow", "arrow"), "files": ("pyarrow", "arrow"), "spark": ("pyspark", "spark")}  # package and extra, if not the module's name
+# Package and extra that a module needs, if these are not its name.
+NEEDS = {"arrow": ("pyarrow", "arrow"), "files": ("pyarrow", "arrow"), "spark": ("pyspark", "spark")}
 
 
 def opened(X: Any, y: Any, rows: Rows) -> tuple[Any, Any, Rows]:

@@ -43,7 +43,7 @@ def open_source(X: Any, y: Any, rows: Rows) -> tuple[RowSource | Table, Any, Row
         return FrameSource(X), y, rows
     if X.ndim != 2:
         raise ValueError(f"X must be a 2D array of shape (n_samples, n_features); its shape is {X.shape}")
-    if MIN_WIDE < X.shape[1] and not X.shape[0] >= 8 * X.shape[1]:
+    if X.shape[1] > MIN_WIDE and not X.shape[0] >= 8 * X.shape[1]:
         return _by_columns(X, y, rows)
     return _by_rows(X.rechunk({1: -1}), y, rows)
 
@@ -108,7 +108,7 @@ def _type_of(name: str, dtype: Any) -> ColumnType:
     if categories is not None:
         known = None if "__UNKNOWN_CATEGORIES__" in set(categories) else tuple(categories)
         return ColumnType(name, "factor", order=known)
-    if dtype == object:
+    if dtype.kind == "O" and str(dtype) == "object":
         return ColumnType(name, "factor")
     arrow = pa.Schema.from_pandas(_empty(dtype), preserve_index=False).types[0]
     return ColumnType(name, kind_of(arrow), pa.types.is_integer(arrow))
@@ -129,7 +129,7 @@ def _of_partition(partial: Partial[T], frame: Any, number: int) -> T | None:
     return partial(block_of(batch, Place(f"partition {number}")))
 
 
-# --- arrays chunked by rows ----------------------------------------------------------------------------------------------------------
+# --- arrays, by rows --------------------------------------------------------------------------------------------------
 
 
 class ArraySource(RowSource):
@@ -233,7 +233,7 @@ def _aligned(name: str, values: Any, X: Any) -> Any:
     return values.rechunk({1: -1}) if values.ndim == 2 else values
 
 
-# --- arrays chunked by columns ---------------------------------------------------------------------------------------
+# --- wide arrays ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,7 +255,8 @@ class DaskMatrix:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return np.dtype(self.values.dtype)
+        dtype: np.dtype[Any] = self.values.dtype
+        return dtype
 
     @property
     def size(self) -> int:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
 from dropstep.backends.arrow import block_of
@@ -75,13 +75,14 @@ class SparkSource(RowSource):
             if found := [i for i, element in enumerate(names) if element in wanted]:
                 elements[name] = tuple((i, names[i]) for i in found)
         inside = {element for found in elements.values() for _, element in found}
-        scalars = [F.col(_quoted(name)).alias(name) for name in columns if name not in inside]
+        scalars = [sf.col(_quoted(name)).alias(name) for name in columns if name not in inside]
         read = self._frame.select(*scalars, *(_as_array(name) for name in elements))
         parts = read.mapInArrow(PartOfPartition(partial, columns, elements), SCHEMA)
         n = _n_partitions(parts)
         if n is None or n > 2:
             parts = parts.repartition(2 if n is None else math.isqrt(n - 1) + 1).mapInArrow(add_parts, SCHEMA)
-        return _sum_of((row["part"], row["error"]) for row in parts.collect())
+        total: T | None = _sum_of((row["part"], row["error"]) for row in parts.collect())
+        return total
 
     @property
     def shown(self) -> str:
@@ -133,7 +134,7 @@ def _elements(frame: Any, field: Any) -> tuple[str, ...]:
         return tuple(str(attribute["name"]) for attribute in sorted(found, key=lambda attribute: attribute["idx"]))
     size = attributes.get("num_attrs")
     if size is None:
-        row = frame.select(F.size(_as_array(field.name))).where(F.col(_quoted(field.name)).isNotNull()).first()
+        row = frame.select(sf.size(_as_array(field.name))).where(sf.col(_quoted(field.name)).isNotNull()).first()
         size = 0 if row is None else row[0]
     return tuple(f"{field.name}[{i}]" for i in range(size))
 
@@ -141,7 +142,7 @@ def _elements(frame: Any, field: Any) -> tuple[str, ...]:
 def _as_array(name: str) -> Any:
     from pyspark.ml.functions import vector_to_array
 
-    return vector_to_array(F.col(_quoted(name))).alias(name)
+    return vector_to_array(sf.col(_quoted(name))).alias(name)
 
 
 def _quoted(name: str) -> str:

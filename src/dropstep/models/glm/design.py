@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from dropstep.data.matrices.base import Blocked, Exponents, Matrix
 from dropstep.data.matrices.dense import Dense
 from dropstep.data.matrices.sparse import Sparse
+from dropstep.data.scale import CONSTANT
 from dropstep.data.table import Table, refuse_missing
 from dropstep.models.glm.likelihood import Local
-from dropstep.models.glm.sparse_design import CONSTANT, sparse_design
+from dropstep.models.glm.sparse_design import sparse_design
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from dropstep.data.matrices.base import Exponents
 from dropstep.data.matrices.sparse import Sparse, large_means
+from dropstep.data.scale import CONSTANT
 from dropstep.models.glm.cox import CoxLocal
 from dropstep.models.glm.likelihood import Local, Pointwise
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-CONSTANT = 1e-12  # a column whose standard deviation is below this share of its mean is constant up to rounding
 BLOCK_SIZE = 2**20  # stored values whose risk sets are summed at a time
 
 

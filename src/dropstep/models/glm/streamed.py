@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from scipy import special
 
 from dropstep.data.encoding import Encoding
+from dropstep.data.scale import CONSTANT
 from dropstep.data.sources import RowSource
 from dropstep.data.sources.rearrange import pooled
 from dropstep.data.sources.sample import SourceSample
 from dropstep.models.base import Bools, Indices, Scan, Units
 from dropstep.models.glm.criteria import Penalised, as_criterion
-from dropstep.models.glm.design import CONSTANT, independent_columns
+from dropstep.models.glm.design import independent_columns
 from dropstep.models.glm.likelihood import RECEDES, Pointwise
 from dropstep.models.glm.model import Fit, GeneralizedLinear, with_unit, without_unit
 from dropstep.models.glm.newton import (

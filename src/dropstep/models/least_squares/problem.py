@@ -14,6 +14,7 @@ from dropstep.data.columns import Columns, columns_of
 from dropstep.data.matrices.base import Exponents, Matrix
 from dropstep.data.matrices.sparse import Sparse
 from dropstep.data.moments import Moments, of_rows
+from dropstep.data.scale import CONSTANT
 from dropstep.data.table import Table, refuse_missing
 from dropstep.data.target import Categorical, Target
 from dropstep.models.least_squares.wilks import WilksTest
@@ -24,7 +25,6 @@ Floats = NDArray[np.float64]
 WEIGHT_ROUNDING = 1e-9  # error that a sum of weights may have
 TINY_TABLE = 2**14  # numbers in a table for which both solvers take no time
 MIN_SPARSE_COLUMNS = 256  # of a sparse table: a Gram matrix of fewer takes little memory
-CONSTANT = 1e-12  # a column whose standard deviation is below this share of its mean is constant up to rounding
 
 
 @dataclass(frozen=True, eq=False)
