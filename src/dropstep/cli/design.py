@@ -226,7 +226,7 @@ class Design(AnyDesign):
 
     @property
     def values_bytes(self) -> int:
-        return self.sample.table.values.nbytes
+        return int(self.sample.table.values.nbytes)
 
     @property
     def target(self) -> Any:

@@ -262,7 +262,7 @@ class _Finished:
             notes.append(separating_note(frame, separating))
         levels = tuple(() if j in set(separating) else found for j, found in enumerate(levels))
         names = self.layout.features if source.named else tuple(f"x{j}" for j in range(len(levels)))
-        encoding = Encoding(names, levels)
+        encoding = Encoding(names, levels, self.layout.missing == "level")
         design = self._design(moments, encoding, facts, starts)
         refuse_extreme(design, encoding.column_names)
         used = encoding if any(found is not None for found in levels) else None
