@@ -37,7 +37,7 @@ CASES: dict[str, tuple[int, str | list[str], dict[str, Any]]] = {
     "groups": (1, "y", {"groups": [["a", "b"]], "include": ["size"], "exclude": ["whole"], "strategy": "stepwise"}),
     "gaps": (2, "y", {"missing": "drop"}),
     "logistic": (3, "two", {"model": "logistic"}),
-    "poisson": (3, "whole", {"model": "poisson", "exclude": ["two"]}),
+    "poisson": (3, "whole", {"model": "poisson"}),
 }
 
 
