@@ -184,8 +184,8 @@ def test_only_nearly_full_columns_are_shifted() -> None:
         np.testing.assert_allclose(dense(moved), wide - shift[classes], rtol=1e-12)
         share = X.n_stored / moved.n_stored
         assert share > 1 - 2 / MAX_MEAN_SHARE
-        rest = member @ dense(moved) / counts[:, None]
-        assert np.all(counts[:, None] * rest**2 <= MAX_MEAN_SHARE * scatter + 1e-20)
+        implicit = member @ dense(moved) / counts[:, None]
+        assert np.all(counts[:, None] * implicit**2 <= MAX_MEAN_SHARE * scatter + 1e-20)
 
 
 def test_float32_is_multiplied_in_float32_unless_in_double(tmp_path: Path) -> None:
