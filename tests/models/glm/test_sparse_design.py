@@ -50,7 +50,7 @@ def case(kind: str, seed: int) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray 
 
 def designs(X: np.ndarray, w: np.ndarray, stratum: np.ndarray | None) -> tuple[Design, Design]:
     table = Table(X)
-    return tuple(design_of(A, table, w, stratum) for A in (Sparse.of(sparse.csr_array(X)), Dense(X)))
+    return design_of(Sparse.of(sparse.csr_array(X)), table, w, stratum), design_of(Dense(X), table, w, stratum)
 
 
 @pytest.mark.parametrize("kind", LIKELIHOODS)

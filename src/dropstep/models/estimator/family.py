@@ -74,7 +74,7 @@ class Estimator:
             return sample_of(X, y, rows, given, self._target)
         X, y, others = rows.split_from(X, y)
         names = frame_names(X)
-        values = X if hasattr(X, "shape") else np.asarray(X)
+        values: Any = X if hasattr(X, "shape") else np.asarray(X)
         if is_sparse(values) and values.format not in ("csr", "csc"):
             values = values.tocsr()  # the others have no rows and columns by index
         if len(values.shape) != 2 or 0 in values.shape:
