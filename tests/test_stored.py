@@ -340,3 +340,15 @@ def test_memory_maps_are_read_in_blocks(tmp_path: Path) -> None:
 
     X = stored(np.random.default_rng(0).normal(size=(30, 4)), "on disk", tmp_path)
     assert isinstance(read(X).matrix, OnDisk)
+
+
+def test_risk_sets_span_the_blocks_of_a_large_array(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that are sorted already are not copied; blocks still have all of them."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 12))
+    y = np.c_[np.sort(rng.exponential(np.exp(-X[:, 3])))[::-1], np.ones(80)]
+    monkeypatch.setattr(design, "COPY_UP_TO", 2**24)
+    wanted = select(X, y, model="cox", max_features=3, criterion="aic")
+    monkeypatch.setattr(design, "COPY_UP_TO", 0)
+    monkeypatch.setattr(design, "BLOCK_SIZE", 100)
+    same(select(X, y, model="cox", max_features=3, criterion="aic"), wanted)
