@@ -15,6 +15,7 @@ from dropstep.data import exchange
 from dropstep.data.frame import as_table
 from dropstep.data.matrices.base import Blocked, Exponents, Matrix
 from dropstep.data.matrices.dense import Dense
+from dropstep.data.matrices.on_disk import OnDisk
 from dropstep.data.matrices.sparse import Sparse, large_means
 from dropstep.data.scale import is_extreme, rescaled
 from dropstep.data.table import Table, as_weights, listed, refuse_missing
@@ -266,7 +267,7 @@ def _of_rows(X: Matrix, target: Target, weights: Floats | None, names: Sequence[
         if isinstance(X, Sparse):
             counts, means, scatter = _of_sparse(X, target, weights)
         else:
-            assert isinstance(X, Blocked)
+            assert isinstance(X, Dense | OnDisk)
             counts, means = _class_means(X, target, weights)
             scatter = _scatter(X, target, weights, counts, means)
     return Moments(labels, counts, means, scatter, n_targets, None if names is None else tuple(names))

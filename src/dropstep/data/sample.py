@@ -122,8 +122,9 @@ class Sample(Features):
     features: Table | Frame
 
     @property
-    def n_passes(self) -> int:
-        return self.table.matrix.reads.n_passes
+    def n_passes(self) -> int | None:
+        """Number of passes over the values so far, rounded up; None if they are not counted."""
+        return self.table.matrix.reads.n_passes or None
 
 
 def sample_of(

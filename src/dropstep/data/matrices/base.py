@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,7 +123,6 @@ class Matrix(Protocol):
         ...
 
 
-@runtime_checkable
 class Blocked(Matrix, Protocol):
     """A matrix whose values are all stored, so that it can be read in blocks."""
 

@@ -15,7 +15,6 @@ from dropstep.data.matrices.dense import FLOAT32_BLOCK_COLUMNS, Dense, squares
 
 MIN_BYTES = 2**26  # of a memory map that is read in blocks; a smaller one is treated as an array
 BLOCK_BYTES = 2**26  # of a block, in the type in which it is computed with
-MAPPED_AROUND = 2**16  # bytes that the system maps around a value that is read
 COPY_BYTES = 2**28  # of a copy of some columns
 
 
@@ -137,8 +136,7 @@ class OnDisk:
         together = isinstance(features, slice)
         k = len(np.arange(self.shape[1])[features])
         self.reads.add(n * self._touched(k, together=together))
-        mapped = k * values.itemsize + 2 * MAPPED_AROUND if together else k * MAPPED_AROUND
-        height = max(1, BLOCK_BYTES // max(1, min(mapped, abs(values.strides[0]))))
+        height = max(1, BLOCK_BYTES // max(1, abs(values.strides[0])))  # up to 2 MB are mapped with every value
         taken = np.empty((n, k), dtype=values.dtype)
         for top in range(0, n, height):
             rows = slice(top, min(top + height, n))

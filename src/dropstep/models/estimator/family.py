@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dropstep.data.frame import Frame, frame_names
 from dropstep.data.groups import as_choice
+from dropstep.data.matrices.sparse import is_sparse
 from dropstep.data.moments import Moments
 from dropstep.data.sample import Features, Rows, Sample, sample_of
 from dropstep.data.table import Table, listed
@@ -73,7 +74,9 @@ class Estimator:
             return sample_of(X, y, rows, given, self._target)
         X, y, others = rows.split_from(X, y)
         names = frame_names(X)
-        values = X if hasattr(X, "shape") else np.asarray(X)
+        values: Any = X if hasattr(X, "shape") else np.asarray(X)
+        if is_sparse(values) and values.format not in ("csr", "csc"):
+            values = values.tocsr()  # the others have no rows and columns by index
         if len(values.shape) != 2 or 0 in values.shape:
             raise ValueError(f"X must have rows and features, one column per feature; its shape is {values.shape}")
         if y is None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dropstep.data.matrices.base import Blocked, Exponents, Matrix
 from dropstep.data.matrices.dense import Dense
+from dropstep.data.matrices.on_disk import OnDisk
 from dropstep.data.matrices.sparse import Sparse
 from dropstep.data.scale import CONSTANT
 from dropstep.data.table import Table, refuse_missing
@@ -159,7 +160,7 @@ def design_of(X: Matrix, table: Table, weights: Floats, stratum: Indices | None 
             design, sums = sparse_design(X, exponents, weights, counts, stratum)
             refuse_missing(table, sums)
             return design
-        assert isinstance(X, Blocked)
+        assert isinstance(X, Dense | OnDisk)
         return _stored_design(X, table, exponents, weights, counts[:, None], stratum)
 
 
