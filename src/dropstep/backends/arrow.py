@@ -15,9 +15,9 @@ from dropstep.data.frame import Frame
 from dropstep.data.sample import Rows
 from dropstep.data.sources import SOMEWHERE, Block, ColumnType, Place, SequentialSource
 
-BLOCK_SIZE = 2**22  # numbers in a block of rows
-MIN_BLOCK_ROWS, MAX_BLOCK_ROWS = 2**10, 2**17
-READAHEAD = 2  # batches, and files, that are read in advance
+BLOCK_SIZE = 2**20  # numbers in a block of rows
+MIN_BLOCK_ROWS, MAX_BLOCK_ROWS = 2**11, 2**17
+READAHEAD = 1  # batches, and files, that are read in advance
 
 Batches = Iterator["tuple[Place, Any]"]
 

@@ -11,6 +11,7 @@ import pyarrow.csv
 
 from dropstep.backends.arrow import ArrowSource, Batches, types_of
 from dropstep.backends.unchanged import Unchanged
+from dropstep.data.factor import is_numeral
 from dropstep.data.sources import ColumnType, Place
 from dropstep.readers.errors import ReadError
 from dropstep.readers.text import SAMPLE_LINES, Layout, separator_of
@@ -36,12 +37,15 @@ class TextSource(ArrowSource):
         self._sample = _sample(files[0], self._layout)
         self._done, self._rows = 0, 0  # bytes and rows of this pass
         with self._stream(files[0]) as stream:
-            schema = self._reader(files[0], stream, {}, threads=True).schema
+            first = next(self._reader(files[0], stream, {}, threads=True), None)
+        if first is None:
+            raise ReadError(f"{files[0]}: there is a header but no row below it")
         # A column of integers may have fractions later, and a column without values may have numbers.
-        kinds = dict(zip(schema.names, schema.types, strict=True))
-        self._types = {name: pa.float64() if _is_number(kind) else kind for name, kind in kinds.items()}
-        whole = {name for name, kind in kinds.items() if pa.types.is_integer(kind)}
-        found = types_of(pa.schema(list(zip(schema.names, self._types.values(), strict=False))))
+        columns = types_of(first.schema)
+        kinds = dict(zip(first.schema.names, first.columns, strict=True))
+        self._types = {name: pa.float64() if _is_number(cells) else cells.type for name, cells in kinds.items()}
+        found = types_of(pa.schema(list(self._types.items())))
+        whole = {column.name for column in columns if column.whole}
         super().__init__(tuple(ColumnType(column.name, column.kind, column.name in whole) for column in found))
 
     @property
@@ -136,7 +140,13 @@ class TextSource(ArrowSource):
         return found
 
 
-def _is_number(kind: Any) -> bool:
+def _is_number(cells: Any) -> bool:
+    """Whether a column is meant as numbers: by its type, or because most of its texts are numbers."""
+    kind = cells.type
+    if pa.types.is_string(kind):
+        counts = cells.drop_null().value_counts().to_pylist()
+        numerals = sum(pair["counts"] for pair in counts if is_numeral(pair["values"]))
+        return 2 * numerals > sum(pair["counts"] for pair in counts)
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind))
 
 

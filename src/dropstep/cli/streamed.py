@@ -118,8 +118,8 @@ class StreamedDesign(AnyDesign):
         moments = self.sample.moments
         if moments.labels is None:
             return {}
-        pairs = zip(moments.labels.tolist(), moments.counts.tolist(), strict=True)
-        return {shown_label(label): round(count) for label, count in pairs}
+        counts = self.sample.summary.class_rows
+        return {shown_label(label): counts[label] for label in moments.labels.tolist()}
 
     def write(self, part: Path, file: str, names: Sequence[str]) -> None:
         if file.lower().endswith(".parquet"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -114,6 +115,8 @@ class Summary:
         Whether the target consists of numbers.
     low, high : ndarray of shape (n_targets,)
         Smallest and largest values of the targets that are numbers, in complete rows.
+    class_rows : dict of label to int
+        Number of complete rows of each class, whatever their weights; empty for a regression.
     named : frozenset of int
         Positions of the features whose number of levels is not limited.
     """
@@ -127,6 +130,7 @@ class Summary:
     numeric: bool
     low: Floats
     high: Floats
+    class_rows: dict[Any, int]
     named: frozenset[int] = frozenset()
 
     @cached_property
@@ -148,6 +152,7 @@ class Summary:
             facts=tuple(facts),
             low=np.minimum(self.low, other.low),
             high=np.maximum(self.high, other.high),
+            class_rows={} if a.labels is None else dict(Counter(self.class_rows) + Counter(other.class_rows)),
             moments=_placed(a, self._keys, place) + _placed(b, other._keys, place),
         )
 
@@ -229,6 +234,7 @@ class Summarise:
             isinstance(target, Continuous) or target.labels.dtype.kind in "iuf",
             np.array([v.min(initial=np.inf) for v in values]),
             np.array([v.max(initial=-np.inf) for v in values]),
+            _class_rows(part.targets[0]) if isinstance(target, Categorical) else {},
             named,
         )
 
@@ -312,10 +318,10 @@ def _numbers(values: NDArray[Any]) -> Numbers:
     numbers = np.asarray(values, dtype=np.float64)
     if not (np.isfinite(numbers) & (numbers == np.floor(numbers))).all():
         return Numbers(len(values), whole=False)
-    mean = float(numbers.mean())
-    return Numbers(
-        len(values), True, float(numbers.min()), float(numbers.max()), mean, float(((numbers - mean) ** 2).sum())
-    )
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = float(numbers.mean())
+        scatter = float(((numbers - mean) ** 2).sum())
+    return Numbers(len(values), True, float(numbers.min()), float(numbers.max()), mean, scatter)
 
 
 def encoded(columns: Sequence[Column], facts: Sequence[Facts], rows: Any) -> Floats:
@@ -374,6 +380,16 @@ def _target(part: Part, model: str, names: Sequence[str]) -> tuple[Target, NDArr
     if model == "auto" and len(labels) > MAX_CLASSES:
         return Continuous(values[:, None].astype(np.float64)), present
     return Categorical(labels, codes.astype(np.intp)), present
+
+
+def _class_rows(column: Column) -> dict[Any, int]:
+    """Number of rows of each class label."""
+    if isinstance(column, Factor):
+        counts = np.bincount(column.codes[column.codes >= 0], minlength=len(column.levels))
+        return {k: n for k, n in zip(_labels(column).tolist(), counts.tolist(), strict=True) if n}
+    assert isinstance(column, np.ndarray)
+    labels, counts = np.unique(column, return_counts=True)
+    return dict(zip(labels.tolist(), counts.tolist(), strict=True))
 
 
 def _labels(column: Factor) -> NDArray[Any]:
