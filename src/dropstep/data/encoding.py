@@ -115,7 +115,7 @@ class Encoding:
                 yield from (f"{name}={level}" for level in levels[1:])
 
     def encode(self, X: Any) -> Floats:
-        """Encode a table: levels that the encoding does not know are 0 in all columns, missing values are NaN.
+        """Encode a table: unknown levels are 0 in all columns, missing values are NaN unless they are a level.
 
         Parameters
         ----------
