@@ -23,7 +23,7 @@ def test_fits_of_a_likelihood_are_part_of_the_cost(cancer: Any) -> None:
     assert f"The search computed {path.n_evaluations} gains and fitted {path.n_fits} models." in page
     assert "Next candidates, by the gain they would bring now: " in page
     assert "columns read as they are needed; no Gram matrix is precomputed" in page
-    assert "odds ratio" in page
+    assert "The odds ratio of 1 against 0 is the exponential of the estimate." in page
 
 
 def test_candidates_of_an_estimator_are_ranked_by_their_last_gain(cancer: Any) -> None:

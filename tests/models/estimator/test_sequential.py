@@ -39,6 +39,7 @@ def each_set_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return known[key]
 
     monkeypatch.setattr("sklearn.feature_selection._sequential.cross_val_score", remembered)
+    monkeypatch.setattr(reference, "cross_val_score", remembered)
 
 
 def sequential(given: Problem, direction: str, size: int) -> set[int]:
