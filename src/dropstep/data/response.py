@@ -94,7 +94,8 @@ def as_survival(y: Any, n_rows: int) -> Survival:
     if not (np.isfinite(time).all() and np.isfinite(event).all()):
         raise ValueError("y has missing or infinite values (NaN or inf); remove these rows from X and y")
     if len(other := event[(event != 0) & (event != 1)]):
-        raise ValueError(f"event must be 0 (censored) or 1; got {other[0]:g}; pass the columns as (time, event)")
+        coded = ", and subtract 1 from events that are coded 1 and 2" if set(event) <= {1.0, 2.0} else ""
+        raise ValueError(f"event must be 0 (censored) or 1; got {other[0]:g}; pass the columns as (time, event){coded}")
     if time.min() < 0:
         raise ValueError(f"times must not be negative; the minimum is {time.min():g}")
     return Survival(time, event == 1)

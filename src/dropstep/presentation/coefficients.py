@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from dropstep.coefficients import CAVEAT, Coefficients
@@ -98,12 +98,18 @@ def sentences(fit: Coefficients) -> str:
     if fit.std_error is None:
         return SCORES
     if fit.effect is not None:
-        against = f" of each class against {label(fit.classes[0])}" if fit.classes is not None else ""
+        against = "" if fit.classes is None else f" {_compared(fit.classes)}"
         return f"The {fit.effect}{against} is the exponential of the estimate. {CAVEAT}"
     goodness = (
         "" if fit.r2 is None or fit.adj_r2 is None else f"R² {number(fit.r2)}, adjusted R² {number(fit.adj_r2)}, "
     )
     return f"{goodness}{number(fit.df_resid)} residual degrees of freedom. {CAVEAT}"
+
+
+def _compared(classes: Sequence[Any]) -> str:
+    """Which classes a ratio of odds compares."""
+    first, *others = map(label, classes)
+    return f"of {others[0]} against {first}" if len(others) == 1 else f"of each class against {first}"
 
 
 def label(target: Any) -> str:

@@ -9,16 +9,19 @@ import signal
 import subprocess
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
+from sklearn.metrics import make_scorer
 from sklearn.naive_bayes import GaussianNB
 
 from dropstep import Estimator, Selector, StopReason, select
 from dropstep.models.estimator.checkpoint import Checkpoint
+from dropstep.models.estimator.fingerprint import fingerprint
 from dropstep.search.limits import Limits
 from models.estimator.problems import signal as signal_table
 
@@ -119,6 +122,20 @@ def test_a_checkpoint_of_other_data_or_parameters_is_refused(change: dict[str, A
     with pytest.raises(ValueError, match=r"belongs to other data or parameters; choose another file, or delete it"):
         select(X, y, **other, checkpoint=file)
     assert file.read_bytes() == before
+
+
+def test_functions_without_a_name_differ_by_their_code() -> None:
+    def scorer(weight: float) -> Any:
+        return lambda estimator, X, y: weight * estimator.score(X, y)
+
+    assert fingerprint(scorer(1.0)) == fingerprint(scorer(1.0))
+    assert fingerprint(scorer(1.0)) != fingerprint(scorer(2.0))
+    assert fingerprint(lambda e, X, y: e.score(X, y)) != fingerprint(lambda e, X, y: -e.score(X, y))
+    assert fingerprint(lambda e, X, y: 1) != fingerprint(lambda e, X, y: 2)
+    assert fingerprint(partial(max, 1)) == fingerprint(partial(max, 1)) != fingerprint(partial(max, 2))
+    nested = [fingerprint(lambda e: [x + 1 for x in e]), fingerprint(lambda e: [x + 2 for x in e])]
+    assert nested[0] != nested[1]
+    assert fingerprint(make_scorer(lambda y, z: 1)) != fingerprint(make_scorer(lambda y, z: 2))
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:

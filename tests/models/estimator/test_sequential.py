@@ -27,6 +27,21 @@ def searched(given: Problem, strategy: str, **parameters: Any) -> Any:
     return select(given.X, given.y, model=model, criterion=criterion, cv=given.cv, strategy=strategy, **parameters)
 
 
+@pytest.fixture
+def each_set_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SequentialFeatureSelector starts from nothing for every size; cross_val_score need not score a set again."""
+    known: dict[tuple[Any, ...], Any] = {}
+
+    def remembered(estimator: Any, X: Any, *others: Any, **given: Any) -> Any:
+        key = (X.shape, X.tobytes())
+        if key not in known:
+            known[key] = cross_val_score(estimator, X, *others, **given)
+        return known[key]
+
+    monkeypatch.setattr("sklearn.feature_selection._sequential.cross_val_score", remembered)
+    monkeypatch.setattr(reference, "cross_val_score", remembered)
+
+
 def sequential(given: Problem, direction: str, size: int) -> set[int]:
     found = SequentialFeatureSelector(
         given.estimator, n_features_to_select=size, direction=direction, scoring=given.scoring, cv=given.cv
@@ -34,6 +49,7 @@ def sequential(given: Problem, direction: str, size: int) -> set[int]:
     return set(np.flatnonzero(found.fit(given.X, given.y).get_support()).tolist())
 
 
+@pytest.mark.usefixtures("each_set_once")
 @pytest.mark.parametrize("seed", range(20))
 def test_forward_equals_sequential_feature_selector(seed: int) -> None:
     given = problem(seed)
@@ -45,6 +61,7 @@ def test_forward_equals_sequential_feature_selector(seed: int) -> None:
         assert set(path.selected[:size]) == sequential(given, "forward", size)
 
 
+@pytest.mark.usefixtures("each_set_once")
 @pytest.mark.parametrize("seed", range(20))
 def test_backward_equals_sequential_feature_selector(seed: int) -> None:
     given = problem(seed)

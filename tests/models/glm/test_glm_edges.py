@@ -151,6 +151,24 @@ def test_the_corrected_criterion_needs_more_than_separation() -> None:
     assert found[True] <= 5
 
 
+def test_one_event_selects_nothing() -> None:
+    path = select(X, np.column_stack([TIMES[:, 0], np.arange(60) == 5]), model="cox")
+    assert (path.selected, path.stop) == ((), StopReason.ROWS)
+    with pytest.raises(ValueError, match="include forces in 1 features, but 1 events can estimate 0 at most"):
+        select(X, np.column_stack([TIMES[:, 0], np.arange(60) == 5]), model="cox", include=0)
+
+
+@pytest.mark.parametrize("model", ["poisson", "gamma", "cox", "logistic"])
+@pytest.mark.parametrize("constant", [-900.0, 900.0])
+def test_a_constant_offset_is_part_of_the_intercept(model: str, constant: float) -> None:
+    y = {"poisson": BINARY, "logistic": BINARY, "gamma": TIMES[:, 0], "cox": TIMES}[model]
+    shifted, plain = (
+        select(X, y, model=model, criterion="aic", offset=offset) for offset in (np.full(60, constant), None)
+    )
+    assert shifted.selected == plain.selected
+    assert shifted.score == pytest.approx(plain.score, rel=1e-9)
+
+
 def test_overdispersed_counts_are_noted_with_the_ratio() -> None:
     rng = np.random.default_rng(1)
     y = rng.negative_binomial(1, 0.2, size=60)
@@ -177,6 +195,7 @@ MESSAGES: list[tuple[Any, dict[str, Any], str]] = [
     (BINARY, {"model": "cox"}, r"y must have two columns, time and event"),
     (None, {"model": "cox"}, r"y is None, but model='cox' requires survival times"),
     (TIMES[:, ::-1], {"model": "cox"}, r"event must be 0 .* or 1; got .*; pass the columns as \(time, event\)"),
+    (TIMES + np.array([0, 1]), {"model": "cox"}, r"event must be .*; got 2; .*subtract 1 from events that are coded 1"),
     (-TIMES, {"model": "cox"}, r"event must be 0 \(censored\) or 1; got -1"),
     (TIMES * [-1, 1], {"model": "cox"}, r"times must not be negative; the minimum is -"),
     (TIMES * [1, 0], {"model": "cox"}, r"y has no events"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,9 +43,33 @@ def _update(digest: Any, value: Any) -> None:
     elif isinstance(value, np.ndarray) or hasattr(value, "__array__"):
         _update_array(digest, np.asarray(value))
     elif callable(value) and hasattr(value, "__qualname__"):
-        digest.update(f"{value.__module__}.{value.__qualname__}".encode())
+        _update_function(digest, value)
+    elif isinstance(value, partial):
+        _update(digest, [value.func, value.args, value.keywords])
+    elif hasattr(value, "_score_func"):  # a scorer
+        _update(digest, [repr(value), value._score_func])
     else:
         digest.update(ADDRESS.sub("", repr(value)).encode())
+
+
+def _update_function(digest: Any, function: Any) -> None:
+    """Add the name of a function or class, what a function does, and the values that it refers to."""
+    digest.update(f"{function.__module__}.{function.__qualname__}".encode())
+    if not hasattr(function, "__code__"):
+        return
+    _update_code(digest, function.__code__)
+    cells = [cell.cell_contents for cell in function.__closure__ or () if not callable(cell.cell_contents)]
+    _update(digest, [list(function.__defaults__ or ()), cells])
+
+
+def _update_code(digest: Any, code: Any) -> None:
+    """Add bytecode: functions without a name differ by it."""
+    digest.update(code.co_code + repr(code.co_names).encode())
+    for constant in code.co_consts:
+        if hasattr(constant, "co_code"):
+            _update_code(digest, constant)
+        else:
+            _update(digest, constant)
 
 
 def _update_array(digest: Any, array: Any) -> None:

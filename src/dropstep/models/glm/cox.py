@@ -20,6 +20,8 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Ties = Literal["efron", "breslow"]
 
+MAX_SPREAD = 500.0  # of the running maximum of eta in a segment, below the limits of exp
+
 
 class RiskSets:
     """Which rows are at risk when events happen.
@@ -56,32 +58,13 @@ class RiskSets:
             self.fraction = (np.arange(whole.sum()) - first) / whole[self.denominator_group]
             self.count = np.ones(len(self.fraction))
 
-    def at_risk(self, values: Floats) -> Floats:
-        """Sums over the risk set of each group."""
-        total = np.empty_like(values)
-        for rows in self.strata:
-            np.cumsum(values[rows], axis=0, out=total[rows])
-        return np.asarray(total[self.end - 1])
-
     def events(self, values: Floats) -> Floats:
-        """Sums over the events of each group."""
-        return np.asarray(np.add.reduceat(values[self.event], self._first_events, axis=0))
+        """Sums over the events of each group, from values of the events."""
+        return np.asarray(np.add.reduceat(values, self._first_events, axis=0))
 
     @cached_property
     def _first_events(self) -> Indices:
         return np.searchsorted(self.event_group, np.arange(len(self.end)))
-
-    def spread(self, values: Floats) -> Floats:
-        """For each row, the sum over the groups at whose times it is at risk."""
-        placed = np.zeros((len(self._n), *values.shape[1:]))
-        np.add.at(placed, self.end - 1, values)
-        for rows in self.strata:
-            placed[rows] = np.cumsum(placed[rows][::-1], axis=0)[::-1]
-        return placed
-
-    @cached_property
-    def _n(self) -> range:
-        return range(self.strata[-1].stop)
 
     def largest(self, values: Floats) -> Floats:
         """Maxima over the risk set of each group."""
@@ -129,34 +112,93 @@ def _cumulative(values: Floats, starts: Indices) -> Floats:
     return np.asarray(total - np.repeat((total - values)[starts], lengths), dtype=np.float64)
 
 
+class Scaled:
+    """Sums of multiples of exp(eta) over risk sets that neither overflow nor underflow, however far eta spreads.
+
+    The rows of a stratum are divided into segments, and exp(eta - shift) is taken instead of exp(eta), where the shift
+    of a segment is the largest eta up to its first row. The sum of exp(eta - shift) over a risk set is then at least 1
+    where its last row is, and what earlier segments contribute is rescaled by a factor below 1.
+
+    Attributes
+    ----------
+    segments : list of (slice, float)
+        Rows, and the factor exp(shift of the segment before - shift); 0 for the first of a stratum.
+    shift : ndarray of shape (n_rows,)
+    """
+
+    def __init__(self, sets: RiskSets, eta: Floats) -> None:
+        self._sets, self.shift = sets, np.empty(len(eta))
+        self.segments: list[tuple[slice, float]] = []
+        for rows in sets.strata:
+            largest, start, before = np.maximum.accumulate(eta[rows]), 0, np.inf
+            while start < len(largest):
+                shift = float(largest[start])
+                stop = int(np.searchsorted(largest, shift + MAX_SPREAD, side="right"))
+                here = slice(rows.start + start, rows.start + stop)
+                self.segments.append((here, float(np.exp(before - shift)) if start else 0.0))
+                self.shift[here] = before = shift
+                start = stop
+
+    def at_risk(self, values: Floats) -> Floats:
+        """Sums over the risk set of each group, of values relative to exp(shift); relative to that of its last row."""
+        total = np.empty_like(values)
+        for rows, factor in self.segments:
+            np.cumsum(values[rows], axis=0, out=total[rows])
+            if factor:
+                total[rows] += factor * total[rows.start - 1]
+        return np.asarray(total[self._sets.end - 1])
+
+    def spread(self, values: Floats) -> Floats:
+        """For each row, the sum over the groups at whose times it is at risk; the adjoint of `at_risk`."""
+        placed = np.zeros((len(self.shift), *values.shape[1:]))
+        np.add.at(placed, self._sets.end - 1, values)
+        carried: Floats | float = 0.0
+        for rows, factor in reversed(self.segments):
+            placed[rows] = np.cumsum(placed[rows][::-1], axis=0)[::-1] + carried
+            carried = factor * placed[rows.start]
+        return placed
+
+
 class CoxLocal:
     """The partial likelihood at one eta."""
 
     def __init__(self, sets: RiskSets, weights: Floats, eta: Floats) -> None:
-        self._sets, self._w, self._eta = sets, weights, eta
-        shift = np.empty(len(eta))
-        for rows in sets.strata:
-            shift[rows] = eta[rows].max()
-        self._shift = shift
-        self._risk = weights * np.exp(eta - shift)
+        self._sets, self._w, self._eta, self._scaled = sets, weights, eta, Scaled(sets, eta)
+        self._risk = weights * np.exp(eta - self._scaled.shift)
+
+    @cached_property
+    def _group_shift(self) -> Floats:
+        """Shift of each group: that of the last row at risk."""
+        return np.asarray(self._scaled.shift[self._sets.end - 1])
+
+    @cached_property
+    def _event_factor(self) -> Floats:
+        """exp(shift of the row - shift of the group) of the events."""
+        sets = self._sets
+        return np.asarray(np.exp(self._scaled.shift[sets.event] - self._group_shift[sets.event_group]))
+
+    def _events(self, values: Floats) -> Floats:
+        """Sums over the events of each group, relative to its shift."""
+        factor = self._event_factor
+        return self._sets.events(values[self._sets.event] * factor.reshape(-1, *[1] * (values.ndim - 1)))
 
     @cached_property
     def _total(self) -> Floats:
-        """Sum of exp(eta) over the risk set of each group."""
-        return np.maximum(self._sets.at_risk(self._risk), np.finfo(np.float64).tiny)
+        """Sum of exp(eta) over the risk set of each group, relative to its shift."""
+        return self._scaled.at_risk(self._risk)
 
     @cached_property
     def _denominators(self) -> Floats:
         """Denominators relative to the sum over the risk set."""
         sets = self._sets
-        tied = (sets.events(self._risk) / self._total)[sets.denominator_group]
+        tied = (self._events(self._risk) / self._total)[sets.denominator_group]
         return np.asarray(1 - sets.fraction * tied)
 
     @cached_property
     def deviance(self) -> float:
         sets, w, at = self._sets, self._w, self._sets.event
         logs = np.log(self._denominators) + np.log(self._total)[sets.denominator_group]
-        return 2 * float(sets.count @ logs - w[at] @ (self._eta - self._shift)[at])
+        return 2 * float(sets.count @ logs - w[at] @ (self._eta[at] - self._group_shift[sets.event_group]))
 
     def _sums(self, values: Floats) -> Floats:
         """Sums over the denominators of each group."""
@@ -167,9 +209,9 @@ class CoxLocal:
     def _hazard(self) -> Floats:
         """exp(eta) times the cumulative hazard of each row: the expected number of events."""
         sets = self._sets
-        cumulative = sets.spread(self._sums(1 / self._denominators) / self._total)
+        cumulative = self._scaled.spread(self._sums(1 / self._denominators) / self._total)
         tied = self._sums(sets.fraction / self._denominators) / self._total
-        cumulative[sets.event] -= tied[sets.event_group]
+        cumulative[sets.event] -= self._event_factor * tied[sets.event_group]
         return np.asarray(self._risk * cumulative)
 
     @cached_property
@@ -188,14 +230,15 @@ class CoxLocal:
     def _means(self, Z: Floats) -> tuple[Floats, Floats]:
         """Sums of exp(eta) z over the risk set and over the tied events, relative to that of exp(eta)."""
         risk, total = self._risk[:, None] * Z, self._total[:, None]
-        return self._sets.at_risk(risk) / total, self._sets.events(risk) / total
+        return self._scaled.at_risk(risk) / total, self._events(risk) / total
 
     def weighted(self, Z: Floats) -> Floats:
         """W Z. With S1 and S1d the sums of exp(eta) z, the mean of z is (S1 - f S1d) / (S0 - f S0d)."""
         sets, (a, b, c) = self._sets, (m[:, None] for m in self._moments)
         mean, tied = self._means(Z)
-        means = sets.spread((a * mean - b * tied) / self._total[:, None])
-        means[sets.event] -= ((b * mean - c * tied) / self._total[:, None])[sets.event_group]
+        means = self._scaled.spread((a * mean - b * tied) / self._total[:, None])
+        within = ((b * mean - c * tied) / self._total[:, None])[sets.event_group]
+        means[sets.event] -= self._event_factor[:, None] * within
         return np.asarray(self._hazard[:, None] * Z - self._risk[:, None] * means)[:, None, :, None]
 
     def gram(self, Z: Floats, *, observed: bool = False) -> Floats:

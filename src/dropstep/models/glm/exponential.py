@@ -154,7 +154,7 @@ class PoissonCounts(Exponential):
     name = "poisson"
 
     def start(self) -> Floats:
-        return np.full((1, 1), np.log(float(self.w @ self.y) / float(self.w @ np.exp(self.offset[:, 0]))))
+        return np.full((1, 1), np.log(float(self.w @ self.y)) - special.logsumexp(self.offset[:, 0], b=self.w))
 
     def at(self, eta: Floats) -> PoissonLocal:
         return PoissonLocal(self.w, self.y, self._unit_saturated, eta[:, 0])
@@ -181,7 +181,7 @@ class GammaTimes(Exponential):
     has_dispersion = True
 
     def start(self) -> Floats:
-        return np.full((1, 1), np.log(float(self.w @ (self.y * np.exp(-self.offset[:, 0]))) / self.n))
+        return np.full((1, 1), special.logsumexp(self._log_y - self.offset[:, 0], b=self.w) - np.log(self.n))
 
     def at(self, eta: Floats) -> GammaLocal:
         return GammaLocal(self.w, self._log_y, eta[:, 0])

@@ -81,7 +81,7 @@ class GeneralizedLinear:
     ) -> None:
         self.likelihood, self.design, self.criterion = likelihood, design, criterion
         self.units, self.shortlist, self.labels = units, shortlist, labels
-        self.max_rank = likelihood.n - 2
+        self.max_rank = max(likelihood.n - 2, 0.0)
         self._fits: dict[tuple[int, ...], Fit] = {}
         self._last_scores: tuple[Fitted, Indices, Statistics] | None = None
         self.fitted = self._empty()

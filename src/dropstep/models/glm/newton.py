@@ -17,6 +17,8 @@ STALLED = 1e-9  # decrement, relative to the deviance, at which no step can impr
 MIN_SCALE = 1e-12  # deviance per row of an exact fit
 MAX_ITERATIONS = 100
 MAX_HALVINGS = 40
+MAX_DOUBLINGS = 40
+FEW_ITERATIONS = 10  # that a fit with a maximum rarely exceeds: after these, directions without a maximum are extended
 SLACK = 1e-13  # relative increase of the deviance that counts as rounding
 MAX_STEP = 1e3  # change of eta in one iteration, near the limits of exp
 DIVERGING_STEP = 0.1  # change of eta that a fit with a maximum no longer makes when it stops
@@ -48,8 +50,8 @@ class Optimum:
 def maximise(likelihood: Likelihood, Z: Floats, theta: Floats) -> Optimum:
     """Maximise a likelihood over the coefficients of the columns of Z, from theta."""
     eta = likelihood.offset + Z @ theta
-    local, direction, converged = likelihood.at(eta), np.zeros_like(eta), not Z.shape[1]
-    for _ in range(MAX_ITERATIONS):
+    local, direction, converged, recedes = likelihood.at(eta), np.zeros_like(eta), not Z.shape[1], False
+    for iteration in range(MAX_ITERATIONS):
         if converged:
             break
         gradient, information = (Z.T @ local.residual).ravel(), local.gram(Z, observed=True)
@@ -66,9 +68,11 @@ def maximise(likelihood: Likelihood, Z: Floats, theta: Floats) -> Optimum:
         if not length:
             converged = converged or decrement <= STALLED * local.deviance
             break
+        if length == 1 and iteration >= FEW_ITERATIONS and largest > DIVERGING_STEP and likelihood.recedes(direction):
+            recedes, (length, moved) = True, _extended(likelihood, moved, eta, direction)
         theta, eta, local = theta + length * step, eta + length * direction, moved
-    separated = bool(np.abs(direction).max(initial=0.0) > DIVERGING_STEP) and likelihood.recedes(direction)
-    return Optimum(theta, eta, local, converged or separated, separated)
+    separated = recedes or (np.abs(direction).max(initial=0.0) > DIVERGING_STEP and likelihood.recedes(direction))
+    return Optimum(theta, eta, local, converged or bool(separated), bool(separated))
 
 
 def _line_search(likelihood: Likelihood, local: Local, eta: Floats, direction: Floats) -> tuple[float, Local]:
@@ -80,6 +84,17 @@ def _line_search(likelihood: Likelihood, local: Local, eta: Floats, direction: F
             return length, moved
         length /= 2
     return 0.0, local
+
+
+def _extended(likelihood: Likelihood, local: Local, eta: Floats, direction: Floats) -> tuple[float, Local]:
+    """The longest of the steps 1, 2, 4, ... of which each lowers the deviance, where none of them can increase it."""
+    length = 1.0
+    for _ in range(MAX_DOUBLINGS):
+        moved = likelihood.at(eta + 2 * length * direction)
+        if not moved.deviance < local.deviance - TOLERANCE:
+            break
+        length, local = 2 * length, moved
+    return length, local
 
 
 def solve(information: Floats, gradient: Floats) -> Floats:

@@ -41,6 +41,6 @@ CRITERIA = {
 
 SOLVERS = {
     "gram": "Gram matrix precomputed in one pass over the rows",
-    "columns": "rows of the Gram matrix computed on demand",
+    "columns": "columns read as they are needed; no Gram matrix is precomputed",
     "fits": "the estimator is fitted for every evaluation",
 }

@@ -158,7 +158,8 @@ def selected(path: SelectionPath) -> Section:
     parts += [table(caption, head, rows, "entries")] if rows else []
     if following := summary.runners_up(path):
         names = feature_names(path.names(following), len(following))
-        parts.append(tag("p", "Next candidates, by the gain they would bring now: ", names, "."))
+        by = "their last computed gain" if path.fits_saved else "the gain they would bring now"
+        parts.append(tag("p", f"Next candidates, by {by}: ", names, "."))
     return section("selected", "Selected", "Selected features", *parts)
 
 
@@ -321,11 +322,13 @@ def _exchange(change: float, loss: float | None) -> str:
 
 
 def cost(path: SelectionPath) -> Section:
-    """Number of evaluations, and how many dropping saved."""
+    """Number of evaluations and of fits, and how many dropping saved."""
     spent, heading = summary.cost(path), "Computational cost"
     sentence = f"The search computed {count(spent.computed, 'gain')}."
     if path.fits_saved:
         return section("cost", "Cost", heading, tag("p", sentence), resampled.fits(path))
+    if path.n_fits:
+        sentence = f"The search computed {count(spent.computed, 'gain')} and fitted {count(path.n_fits, 'model')}."
     if not spent.saved:
         return section("cost", "Cost", heading, tag("p", f"{sentence} Dropping saved none."))
     total = f"Without dropping, the same additions would have required {spent.total:,}"
