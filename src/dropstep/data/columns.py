@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.data.matrices.base import Blocked, Exponents, Matrix
 from dropstep.data.matrices.dense import Dense
-from dropstep.data.matrices.on_disk import OnDisk
 from dropstep.data.matrices.sparse import Sparse, large_means
 from dropstep.data.scale import rescaled
 from dropstep.data.table import Table, refuse_missing
@@ -189,8 +189,7 @@ def _read(X: Matrix, rows: _Rows) -> tuple[Columns, Sums]:
         return _implicitly(X, rows)
     if isinstance(X, Dense) and X.size <= SMALL:
         return _centred_copy(X, rows)
-    assert isinstance(X, Dense | OnDisk)
-    return _in_place(X, rows)
+    return _in_place(cast(Blocked, X), rows)
 
 
 def _sums_with_targets(X: Matrix, rows: _Rows) -> tuple[Floats, Floats, Floats | None]:

@@ -1,4 +1,7 @@
-"""Exchange: the file format of moments, an uncompressed ``.npz`` archive without pickle, validated when it is read."""
+"""Exchange: the file format of moments, an uncompressed ``.npz`` archive without pickle, validated when it is read.
+
+Version 2 added the names of the targets and of factors; a file without a version is of version 1.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,9 @@ Arrays = dict[str, NDArray[Any]]
 
 # Kinds of data type of each array (f is float64), and its number of dimensions.
 REQUIRED = {"counts": ("f", 1), "means": ("f", 2), "scatter": ("f", 2), "n_targets": ("iu", 0)}
-KINDS = REQUIRED | {"labels": ("biufSU", 1), "feature_names": ("U", 1)}
+NAMES = ("feature_names", "target_names", "factors")
+KINDS = REQUIRED | {"version": ("iu", 0), "labels": ("biufSU", 1)} | dict.fromkeys(NAMES, ("U", 1))
+VERSION = 2
 
 BLOCK_SIZE = 2**20  # elements of the scatter matrix that are checked at a time
 MAX_ASYMMETRY = 1e-8  # of |S_ij - S_ji| / sqrt(S_ii S_jj)
@@ -31,6 +36,7 @@ MAX_CORRELATION = 1 + 1e-9  # of |S_ij| / sqrt(S_ii S_jj)
 MEAN_ROUNDING = 1e-7  # standard deviation, relative to the mean, that rounding may have added when moments were added
 CONSTANT_TOLERANCE = 1e-12  # standard deviation, relative to the mean, below which a column is constant
 LOG10_TOLERANCE = 3.0  # powers of ten by which the range accepted here exceeds that of `Moments.of`
+SHARE_ROUNDING = 1e-9  # by which a share of rows may exceed 0 and 1
 MIN_EIGENVALUE = -1e-3  # of the correlation matrix; less than this is not rounding error
 MAX_EIGENVALUE_COLUMNS = 1000  # number of columns up to which eigenvalues are checked
 
@@ -38,7 +44,7 @@ MAX_EIGENVALUE_COLUMNS = 1000  # number of columns up to which eigenvalues are c
 def write(file: str | FilePath, arrays: Mapping[str, Any]) -> None:
     """Write the arrays of moments to a file."""
     with atomic_files() as temporary, open(temporary(file), "wb") as stream:
-        np.savez(stream, **arrays)
+        np.savez(stream, **arrays, version=np.array(VERSION))
 
 
 def read(file: str | FilePath) -> dict[str, Any]:
@@ -65,6 +71,7 @@ def read(file: str | FilePath) -> dict[str, Any]:
     with open(file, "rb") as stream:
         try:
             arrays = _arrays(stream)
+            _check_version(int(arrays.pop("version", np.array(1))))
             n_targets = int(arrays.pop("n_targets"))
             _check_shapes(arrays, n_targets)
             _check_values(arrays)
@@ -124,6 +131,13 @@ def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, file_size
     return np.asarray(array, dtype=dtype.newbyteorder("="))
 
 
+def _check_version(version: int) -> None:
+    if version > VERSION:
+        raise _InvalidError(f"it has version {version}, and this version of dropstep reads versions up to {VERSION}")
+    if version < 1:
+        raise _InvalidError(f"version is {version}")
+
+
 def _check_shapes(arrays: Arrays, n_targets: int) -> None:
     """Check that shapes are consistent."""
     labelled = "with" if "labels" in arrays else "without"
@@ -133,7 +147,8 @@ def _check_shapes(arrays: Arrays, n_targets: int) -> None:
     if size <= n_targets:
         raise _InvalidError(f"scatter has the shape {arrays['scatter'].shape}, with {n_targets} targets")
     expected: dict[str, tuple[int, ...]] = {"scatter": (size, size), "means": (n_classes, size)}
-    expected |= {"labels": (n_classes,), "feature_names": (size - n_targets,)}
+    expected |= {"labels": (n_classes,), "feature_names": (size - n_targets,), "factors": (size - n_targets,)}
+    expected |= {"target_names": (max(n_targets, 1),)}
     for name, shape in expected.items():
         if name in arrays and arrays[name].shape != shape:
             raise _InvalidError(f"{name} has the shape {arrays[name].shape} instead of {shape}")
@@ -156,6 +171,22 @@ def _check_values(arrays: Arrays) -> None:
     for name, count in Counter(names.tolist()).most_common(1):
         if count > 1:
             raise _InvalidError(f"feature_names has {name!r} {count} times")
+    if "factors" in arrays:
+        _check_factors(arrays["factors"].tolist(), names.tolist(), arrays["means"][counts > 0])
+
+
+def _check_factors(factors: list[str], names: list[str], means: Floats) -> None:
+    """Check that the columns of a factor are named after it, stand together, and have shares as their means."""
+    if len(names) != len(factors):
+        raise _InvalidError("it has factors, but no feature_names")
+    owners = [factor or name for factor, name in zip(factors, names, strict=True)]
+    for j, (factor, name) in enumerate(zip(factors, names, strict=True)):
+        if factor and not name.startswith(f"{factor}="):
+            raise _InvalidError(f"the column {name!r} is not named after its factor {factor!r}")
+        if owners[j] in owners[:j] and (owners[j - 1] != owners[j] or not factor):
+            raise _InvalidError(f"the columns of {owners[j]!r} do not stand together")
+        if factor and not np.all((means[:, j] > -SHARE_ROUNDING) & (means[:, j] < 1 + SHARE_ROUNDING)):
+            raise _InvalidError(f"the means of {name!r}, which are shares of rows, are not between 0 and 1")
 
 
 def _check_scatter(scatter: Floats, means: Floats, counts: Floats, n_targets: int) -> None:

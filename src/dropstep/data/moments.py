@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas
 
 from dropstep.data import exchange
-from dropstep.data.frame import as_table
-from dropstep.data.matrices.base import Blocked, Exponents, Matrix
+from dropstep.data.encoding import Encoding
+from dropstep.data.factor import Factor
+from dropstep.data.frame import Frame, frame_names, read
+from dropstep.data.matrices.base import Exponents, Matrix
 from dropstep.data.matrices.dense import Dense
-from dropstep.data.matrices.on_disk import OnDisk
-from dropstep.data.matrices.sparse import Sparse, large_means
+from dropstep.data.rearrange import over_union, with_levels
 from dropstep.data.scale import is_extreme, rescaled
+from dropstep.data.scatter import statistics
 from dropstep.data.table import Table, as_weights, listed, refuse_missing
-from dropstep.data.target import MAX_VALUE, MIN_RANGE, Categorical, Continuous, Model, Target, as_target
+from dropstep.data.target import MAX_VALUE, MIN_RANGE, Categorical, Model, Target, as_target
 
 Floats = NDArray[np.float64]
 
-BLOCK_SIZE = 2**20  # values that are copied and centred at a time
-MIN_BLOCK_ROWS = 64
 MIN_REMAINDER = 1e-6  # relative scatter after a subtraction below which cross products are bounded again
 ROUNDING = 1e-14  # relative scatter after a subtraction that is rounding error
-MAX_CANCELLATION = 1e4  # centre rows first if the means' share of a sum of squares exceeds the scatter by this factor
 COUNT_TOLERANCE = 1e-9  # rounding error of a difference of counts, relative to the count of the whole
 
 
@@ -53,7 +51,12 @@ class Moments:
     n_targets : int
         Number of targets, which are the last columns; 0 for class labels.
     feature_names : tuple of str or None
-        Feature names.
+        Feature names; a factor has one column per level, which is named as in colour=red.
+    target_names : tuple of str or None
+        Names of the targets, or of the column of class labels.
+    factors : tuple of str or None
+        The factor that each feature is a level of, empty for a number; None if all features are numbers. Moments whose
+        factors have other levels can be added.
 
     Examples
     --------
@@ -71,6 +74,8 @@ class Moments:
     scatter: Floats
     n_targets: int
     feature_names: tuple[str, ...] | None = None
+    target_names: tuple[str, ...] | None = None
+    factors: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, X: Any, y: Any, *, sample_weight: Any = None, model: Model = "auto") -> Moments:
@@ -92,13 +97,14 @@ class Moments:
         -------
         Moments
         """
-        table = as_table(X)
+        table, encoding, names = *_encoded(read(X)), _names_of(y)
         weights = as_weights(sample_weight, table.n_rows)
         target = as_target(y, table.n_rows, model, weights, whole=False)
         moments = _of_rows(table.matrix, target, weights, table.names)
         refuse_missing(table, moments.means[:, : moments.n_features])
         _check_scale(table, moments, weights)
-        return moments
+        moments = replace(moments, target_names=names)
+        return moments if encoding is None else with_levels(moments, encoding)
 
     @property
     def n_features(self) -> int:
@@ -116,14 +122,8 @@ class Moments:
         share = np.divide(b.counts, counts, out=np.zeros_like(counts), where=counts > 0)
         difference = b.means - a.means
         between = np.sqrt(a.counts * share)[:, None] * difference
-        return Moments(
-            a.labels,
-            counts,
-            a.means + share[:, None] * difference,
-            a.scatter + b.scatter + between.T @ between,
-            a.n_targets,
-            a.feature_names,
-        )
+        scatter = a.scatter + b.scatter + between.T @ between
+        return replace(a, counts=counts, means=a.means + share[:, None] * difference, scatter=scatter)
 
     def __sub__(self, part: Moments) -> Moments:
         whole, part = self._aligned(part)
@@ -135,19 +135,27 @@ class Moments:
         factor = np.divide(part.counts, counts, out=np.zeros_like(counts), where=kept)
         difference = np.where(kept[:, None], whole.means - part.means, 0.0)
         between = np.sqrt(part.counts * (1 + factor))[:, None] * difference
-        return Moments(
-            None if whole.labels is None else whole.labels[kept],
-            counts[kept],
-            (whole.means + factor[:, None] * difference)[kept],
-            _without_rounding(whole.scatter - part.scatter - between.T @ between, whole),
-            whole.n_targets,
-            whole.feature_names,
+        return replace(
+            whole,
+            labels=None if whole.labels is None else whole.labels[kept],
+            counts=counts[kept],
+            means=(whole.means + factor[:, None] * difference)[kept],
+            scatter=_without_rounding(whole.scatter - part.scatter - between.T @ between, whole),
         )
 
     def _aligned(self, other: Moments) -> tuple[Moments, Moments]:
-        """Both moments over the union of their classes."""
+        """Both moments over the union of their classes, and of the levels of their factors."""
         if not isinstance(other, Moments):
             raise TypeError(f"Moments can be combined only with Moments; got {type(other).__name__}")
+        if self.target_names is not None and other.target_names not in (None, self.target_names):
+            raise ValueError(
+                f"Moments of different targets cannot be combined: {', '.join(self.target_names)} and "
+                f"{', '.join(other.target_names or ())}"
+            )
+        if self._features != other._features and None not in (self.feature_names, other.feature_names):
+            raise ValueError("Moments of different tables cannot be combined: their feature names differ")
+        if (self.factors or other.factors) and self.feature_names != other.feature_names:
+            return Moments._aligned(*over_union(self, other))
         if self.scatter.shape != other.scatter.shape or (self.labels is None) != (other.labels is None):
             raise ValueError(
                 "Moments of different tables cannot be combined: the number of features and the type of target must be "
@@ -167,7 +175,16 @@ class Moments:
         counts = np.zeros(len(labels))
         means = np.zeros((len(labels), self.means.shape[1]))
         counts[at], means[at] = self.counts, self.means
-        return Moments(labels, counts, means, self.scatter, self.n_targets, self.feature_names)
+        return replace(self, labels=labels, counts=counts, means=means)
+
+    @property
+    def _features(self) -> list[tuple[str, bool]] | None:
+        """Names of the features of the table, and whether they are factors."""
+        if self.feature_names is None:
+            return None
+        factors = self.factors or ("",) * self.n_features
+        pairs = zip(self.feature_names, factors, strict=True)
+        return list(dict.fromkeys((factor or name, bool(factor)) for name, factor in pairs))
 
     def save(self, file: str | FilePath) -> None:
         """Write the moments to an ``.npz`` file.
@@ -185,8 +202,9 @@ class Moments:
         }
         if self.labels is not None:
             arrays["labels"] = self.labels
-        if self.feature_names is not None:
-            arrays["feature_names"] = np.array(self.feature_names, dtype=np.str_)
+        for name in exchange.NAMES:
+            if (names := getattr(self, name)) is not None:
+                arrays[name] = np.array(names, dtype=np.str_)
         exchange.write(file, arrays)
 
     @classmethod
@@ -208,10 +226,24 @@ class Moments:
             If the file does not contain valid moments.
         """
         arrays = exchange.read(file)
-        names = arrays.pop("feature_names", None)
-        return cls(
-            **{"labels": None, **arrays}, feature_names=None if names is None else tuple(str(name) for name in names)
-        )
+        names = {name: tuple(map(str, arrays[name])) for name in exchange.NAMES if name in arrays}
+        return cls(**{"labels": None, **arrays, **names})
+
+
+def _encoded(table: Table | Frame) -> tuple[Table, Encoding | None]:
+    """The design matrix of a table, and how it encodes factors; None if all features are numbers."""
+    if isinstance(table, Table):
+        return table, None
+    table.refuse_unusable(())
+    if incomplete := [j for j, c in enumerate(table.columns) if isinstance(c, Factor) and c.missing.any()]:
+        raise ValueError(f"X contains missing values in {listed(table, incomplete)}; fill them, or drop these rows")
+    encoding = Encoding.of(table)
+    return Table(encoding.encode(table), encoding.column_names), encoding
+
+
+def _names_of(y: Any) -> tuple[str, ...] | None:
+    name = getattr(y, "name", None)
+    return (name,) if isinstance(name, str) else frame_names(y)
 
 
 def _without_rounding(scatter: Floats, whole: Moments) -> Floats:
@@ -264,12 +296,7 @@ def _of_rows(X: Matrix, target: Target, weights: Floats | None, names: Sequence[
     """Moments without a check of their scale: sums by class, and one symmetric product."""
     labels, n_targets = (target.labels, 0) if isinstance(target, Categorical) else (None, target.values.shape[1])
     with np.errstate(invalid="ignore", over="ignore"):  # NaN and infinity are reported later, by column
-        if isinstance(X, Sparse):
-            counts, means, scatter = _of_sparse(X, target, weights)
-        else:
-            assert isinstance(X, Dense | OnDisk)
-            counts, means = _class_means(X, target, weights)
-            scatter = _scatter(X, target, weights, counts, means)
+        counts, means, scatter = statistics(X, target, weights)
     return Moments(labels, counts, means, scatter, n_targets, None if names is None else tuple(names))
 
 
@@ -319,104 +346,3 @@ def _check_scale(table: Table, moments: Moments, weights: Floats | None) -> None
             f"the squares of {listed(table, bad)} (values up to {largest:g}), or their products with y, are out of the "
             "range of float64, in which moments are stored; rescale these columns"
         )
-
-
-def _height(X: Matrix) -> int:
-    """Number of rows that are copied and centred at a time."""
-    return max(MIN_BLOCK_ROWS, BLOCK_SIZE // X.shape[1])
-
-
-def _class_means(X: Blocked, target: Target, weights: Floats | None) -> tuple[Floats, Floats]:
-    """Number of rows, and means of features and targets, by class."""
-    w = np.ones(X.shape[0]) if weights is None else weights
-    if isinstance(target, Continuous):
-        sums = np.concatenate([_sums(w[None, :], X), w[None, :] @ target.values], axis=1)
-        return np.array([w.sum()]), sums / w.sum()
-    counts = np.bincount(target.codes, w, len(target.labels)).astype(np.float64)
-    sums = np.zeros((len(counts), X.shape[1]))
-    for rows, block in X.row_parts(_height(X)):
-        sums += _member(target, w, rows) @ block.astype(np.float64, copy=False)
-    return counts, sums / np.where(counts > 0, counts, 1.0)[:, None]
-
-
-def _member(target: Categorical, w: Floats, rows: slice) -> Floats:
-    """Weights by class and row, of some rows."""
-    codes = target.codes[rows]
-    member = np.zeros((len(target.labels), len(codes)))
-    member[codes, np.arange(len(codes))] = w[rows]
-    return member
-
-
-def _sums(member: Floats, X: Blocked) -> Floats:
-    """member @ X, converted to float64 one block at a time."""
-    if isinstance(X, Dense) and X.dtype == np.float64:
-        return X.multiply(member)
-    total = np.zeros((len(member), X.shape[1]))
-    for rows, block in X.row_parts(_height(X)):
-        total += member[:, rows] @ block.astype(np.float64, copy=False)
-    return total
-
-
-def _scatter(X: Blocked, target: Target, weights: Floats | None, counts: Floats, means: Floats) -> Floats:
-    """Scatter about the class means. Rows are copied, one block at a time, only to centre, weight or convert them.
-
-    X'X minus the share of the means is accurate unless the means account for nearly all of the sum of squares.
-    """
-    p = X.shape[1]
-    if isinstance(X, Dense) and weights is None and X.dtype == np.float64:
-        X.reads.add(X.size)
-        gram = X.values.T @ X.values  # a symmetric product, in any memory order
-        between = counts @ means[:, :p] ** 2
-        if np.all(between <= MAX_CANCELLATION * (np.diagonal(gram) - between)):
-            weighted = np.sqrt(counts)[:, None] * means[:, :p]
-            return _with_targets(gram - weighted.T @ weighted, X, target, means)
-    y = target.values if isinstance(target, Continuous) else None
-    gram = np.zeros((means.shape[1], means.shape[1]), order="F")
-    for rows, values in X.row_parts(_height(X)):
-        block = np.empty((len(values), means.shape[1]))
-        block[:, :p] = values
-        if y is not None:
-            block[:, p:] = y[rows]
-        block -= means if isinstance(target, Continuous) else means[target.codes[rows]]
-        if weights is not None:
-            block *= np.sqrt(weights[rows])[:, None]
-        gram = blas.dsyrk(1.0, block.T, beta=1.0, c=gram, overwrite_c=True)
-    return np.asarray(gram + np.triu(gram, 1).T)
-
-
-def _with_targets(scatter: Floats, X: Matrix, target: Target, means: Floats, w: Floats | None = None) -> Floats:
-    """Scatter of features and targets, from that of the features; `means` are those of both."""
-    if isinstance(target, Categorical):
-        return scatter
-    p = len(scatter)
-    y = target.values - means[0, p:]
-    weighted = y if w is None else w[:, None] * y
-    bordered = np.empty((p + y.shape[1], p + y.shape[1]))
-    bordered[:p, :p], bordered[p:, p:] = scatter, y.T @ weighted
-    bordered[:p, p:] = (X.multiply(weighted.T) - np.outer(weighted.sum(axis=0), means[0, :p])).T
-    bordered[p:, :p] = bordered[:p, p:].T
-    return bordered
-
-
-def _of_sparse(X: Sparse, target: Target, weights: Floats | None) -> tuple[Floats, Floats, Floats]:
-    """Counts, means and scatter of a sparse table: X'X minus the share of the means, of which large ones are shifted.
-
-    See `Sparse.shifted`.
-    """
-    n = X.shape[0]
-    w, codes = np.ones(n) if weights is None else weights, target.codes if isinstance(target, Categorical) else None
-    member = w[None, :] if isinstance(target, Continuous) else _member(target, w, slice(None))
-    y = target.values if isinstance(target, Continuous) else np.empty((n, 0))
-    counts = member.sum(axis=1)
-    divisor = np.where(counts > 0, counts, 1.0)[:, None]
-    sums, squares = X.sums(member, weights)
-    means = sums / divisor
-    shift = large_means(means, counts, squares - counts @ means**2)
-    if shift.any() and np.isfinite(shift).all():
-        X = X.shifted(shift, codes)
-        means = X.multiply(member) / divisor
-    weighted = np.sqrt(counts)[:, None] * means
-    scatter = X.gram(None if weights is None else np.sqrt(weights)) - weighted.T @ weighted
-    of_targets = member @ y / divisor
-    full = _with_targets(scatter, X, target, np.concatenate([means, of_targets], axis=1), weights)
-    return counts, np.concatenate([means + shift, of_targets], axis=1), full

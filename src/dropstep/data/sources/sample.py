@@ -24,9 +24,9 @@ from dropstep.data.leakage import (
 )
 from dropstep.data.missing import MISSING
 from dropstep.data.moments import Moments, refuse_extreme
+from dropstep.data.rearrange import as_regression, placed
 from dropstep.data.sample import Features, Rows
 from dropstep.data.sources.layout import Layout, layout_of
-from dropstep.data.sources.rearrange import as_regression, placed
 from dropstep.data.sources.source import ColumnType, RowSource
 from dropstep.data.sources.summary import Levels, Summarise, Summary
 from dropstep.data.target import is_categorical

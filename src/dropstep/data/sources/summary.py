@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from dropstep.data.factor import Column, Factor, Level, Unusable, is_numeral, sorted_levels
 from dropstep.data.leakage import MAX_LEVELS, N_FIRST, Numbers
 from dropstep.data.moments import Moments, of_block
+from dropstep.data.rearrange import as_regression, placed
 from dropstep.data.sources.layout import Layout, Part
-from dropstep.data.sources.rearrange import as_regression, placed
 from dropstep.data.sources.source import Block, Place
 from dropstep.data.target import MAX_CLASSES, Categorical, Continuous, Target
 

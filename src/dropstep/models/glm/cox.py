@@ -20,6 +20,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Ties = Literal["efron", "breslow"]
 
+DENSE_SIZE = 2**20  # values of sparse columns that are made dense at a time
 MAX_SPREAD = 500.0  # of the running maximum of eta in a segment, below the limits of exp
 
 
@@ -73,6 +74,10 @@ class RiskSets:
 
     # --- what sparse columns need ------------------------------------------------------------------------------------
 
+    @property
+    def _n_rows(self) -> int:
+        return int(self.strata[-1].stop)
+
     @cached_property
     def stratum(self) -> Indices:
         """Stratum of each row."""
@@ -81,16 +86,16 @@ class RiskSets:
     @cached_property
     def first_group(self) -> Indices:
         """The first group at whose time each row is at risk."""
-        return np.searchsorted(self.end, np.arange(len(self._n)), side="right")
+        return np.searchsorted(self.end, np.arange(self._n_rows), side="right")
 
     @cached_property
     def is_event(self) -> NDArray[np.bool_]:
-        return np.isin(np.arange(len(self._n)), self.event)
+        return np.isin(np.arange(self._n_rows), self.event)
 
     @cached_property
     def group_of_event(self) -> Indices:
         """Group of each row that is an event; 0 for others."""
-        groups = np.zeros(len(self._n), dtype=np.intp)
+        groups = np.zeros(self._n_rows, dtype=np.intp)
         groups[self.event] = self.event_group
         return groups
 
@@ -258,10 +263,15 @@ class CoxLocal:
         """x' W x of the columns x of a sparse array in CSC format with sorted indices, read once.
 
         The mean of x over the risk sets changes only at stored values: between two of them, the terms of the groups
-        are the square of a cumulative sum times a sum over groups.
+        are the square of a cumulative sum times a sum over groups. Where eta spreads so far that exp(eta) has no common
+        scale, columns are made dense, a few at a time.
         """
-        sets, (a, b, c), total = self._sets, self._moments, self._total
-        later, p = sets.sums_of_later(a / total**2), X.shape[1]
+        sets, (a, b, c), total, p = self._sets, self._moments, self._total, X.shape[1]
+        if len(self._scaled.segments) > len(sets.strata):
+            width = max(1, DENSE_SIZE // X.shape[0])
+            parts = [self.squares(X[:, at : at + width].toarray(), slice(None)) for at in range(0, p, width)]
+            return np.concatenate(parts)[:, 0, 0]
+        later = sets.sums_of_later(a / total**2)
         column = np.repeat(np.arange(p), np.diff(X.indptr))
         row, risk = X.indices, self._risk[X.indices] * X.data
         group, stratum = sets.first_group[row], sets.stratum[row]

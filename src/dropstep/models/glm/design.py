@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.data.matrices.base import Blocked, Exponents, Matrix
 from dropstep.data.matrices.dense import Dense
-from dropstep.data.matrices.on_disk import OnDisk
 from dropstep.data.matrices.sparse import Sparse
 from dropstep.data.scale import CONSTANT
 from dropstep.data.table import Table, refuse_missing
@@ -160,8 +159,7 @@ def design_of(X: Matrix, table: Table, weights: Floats, stratum: Indices | None 
             design, sums = sparse_design(X, exponents, weights, counts, stratum)
             refuse_missing(table, sums)
             return design
-        assert isinstance(X, Dense | OnDisk)
-        return _stored_design(X, table, exponents, weights, counts[:, None], stratum)
+        return _stored_design(cast(Blocked, X), table, exponents, weights, counts[:, None], stratum)
 
 
 def _stored_design(

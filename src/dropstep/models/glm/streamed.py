@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy import special
 
 from dropstep.data.encoding import Encoding
+from dropstep.data.rearrange import pooled
 from dropstep.data.scale import CONSTANT
 from dropstep.data.sources import RowSource
-from dropstep.data.sources.rearrange import pooled
 from dropstep.data.sources.sample import SourceSample
 from dropstep.models.base import Bools, Indices, Scan, Units
 from dropstep.models.glm.criteria import Penalised, as_criterion

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dropstep.data.groups import as_choice
 from dropstep.data.leakage import determining, determining_note
 from dropstep.data.moments import Moments
+from dropstep.data.rearrange import without_levels
 from dropstep.data.sample import Features, Rows, Sample, sample_of
 from dropstep.data.sources import RowSource
 from dropstep.data.sources.sample import SourceSample, source_sample
@@ -37,6 +38,16 @@ class MomentsSample(Features):
 
 
 AnySample = Sample | SourceSample | MomentsSample
+
+
+def _of_moments(moments: Moments, given: Parameters) -> MomentsSample:
+    """Moments with the first level of every factor as its baseline."""
+    encoding, names, n = None, moments.feature_names, moments.n_features
+    if moments.factors is not None:
+        moments, encoding = without_levels(moments)
+        names, n = encoding.names, len(encoding.names)
+    choice = as_choice(n, names, given.include, given.exclude, given.groups)
+    return MomentsSample(names, n, encoding, choice, moments.target_names, (), moments)
 
 
 def _of_source(
@@ -75,9 +86,7 @@ class LeastSquaresFamily:
             return sample_of(X, y, rows, given, self._target, ignore_separating=True)
         if y is not None or rows.weights is not None:
             raise ValueError("Moments carry their y and their weights; omit y and sample_weight")
-        names = X.feature_names
-        choice = as_choice(X.n_features, names, given.include, given.exclude, given.groups)
-        return MomentsSample(names, X.n_features, None, choice, None, (), X)
+        return _of_moments(X, given)
 
     def _target(self, y: Any, n_rows: int, weights: Floats | None) -> Target:
         return as_target(y, n_rows, self.kind, weights)
