@@ -1,4 +1,4 @@
-"""The command line: dropstep select, compare, demo, schema and completion.
+"""The command line: dropstep select, compare, moments, demo, schema and completion.
 
 Everything else is imported when needed, under the handlers of `main`: importing NumPy takes long enough to be
 interrupted.
@@ -73,6 +73,10 @@ def _command(parser: argparse.ArgumentParser, args: argparse.Namespace, line: st
         from dropstep.cli.compare import run as run_compare
 
         return run_compare(args, line)
+    if args.command == "moments":
+        from dropstep.cli.moments import run as run_moments
+
+        return run_moments(args, line)
     if args.command == "demo":
         from dropstep.demo.comparison import main as run_demo
 

@@ -7,6 +7,7 @@ import re
 from typing import Any, NoReturn
 
 from dropstep import __version__
+from dropstep.cli.moments import add_parser as add_moments
 from dropstep.cli.naming import brief
 from dropstep.cli.schema import DOCUMENTS
 from dropstep.cli.specs import criterion_of, model_of, strategy_of
@@ -170,6 +171,7 @@ def _add_others(commands: argparse._SubParsersAction[Parser]) -> None:
     schema = commands.add_parser("schema", help="print the JSON Schema of a document")
     schema.description = "Print the JSON Schema of the output of --format json; plan is that of select --dry-run."
     schema.add_argument("document", choices=DOCUMENTS)
+    add_moments(commands, _add_table, _add_search)
     completion = commands.add_parser("completion", help="print a shell completion script", epilog=COMPLETION)
     completion.description = "Print a script that completes commands and options in a shell."
     completion.add_argument("shell", choices=SHELLS)
@@ -204,7 +206,8 @@ def _add_table(parser: Parser) -> None:
     )
 
 
-def _add_select(parser: Parser) -> None:
+def _add_search(parser: Parser) -> argparse._ArgumentGroup:
+    """The strategy, the model and the parameters of Selector."""
     search = parser.add_argument_group("search")
     search.add_argument(
         "--strategy",
@@ -215,6 +218,11 @@ def _add_select(parser: Parser) -> None:
     )
     _add_model(search)
     _add_parameters(search)
+    return search
+
+
+def _add_select(parser: Parser) -> None:
+    search = _add_search(parser)
     search.add_argument("--weights", metavar="COL", help="sample weights; a weight of 2 counts the row twice")
     search.add_argument(
         "--max-time", type=seconds_of, metavar="SECONDS", help="end the search after SECONDS with the path so far"

@@ -102,7 +102,7 @@ def _write(design: AnyDesign, path: SelectionPath, args: argparse.Namespace, com
 def _formatted(design: AnyDesign, path: SelectionPath, form: str, command: str) -> str:
     if form == "json":
         return output.as_json(_as_data(design, path, command))
-    return _as_csv(path) if form == "csv" else _as_table(design, path)
+    return as_csv(path) if form == "csv" else _as_table(design, path)
 
 
 def _as_table(design: AnyDesign, path: SelectionPath) -> str:
@@ -157,7 +157,8 @@ def _reversals(path: SelectionPath) -> list[str]:
     return [f"dropped: {len(found.dropped)} ({len(found.entered)} entered later); removed: {len(found.removed)}"]
 
 
-def _as_csv(path: SelectionPath) -> str:
+def as_csv(path: SelectionPath) -> str:
+    """All additions and removals as CSV."""
     head = ["order", "feature", "phase", "action", "gain", "score"]
     rows = [
         [i, " + ".join(path.names(step.features)), step.phase, step.action, step.gain, step.score]

@@ -152,7 +152,7 @@ class Moments:
                 f"Moments of different targets cannot be combined: {', '.join(self.target_names)} and "
                 f"{', '.join(other.target_names or ())}"
             )
-        if self._features != other._features and None not in (self.feature_names, other.feature_names):
+        if self._units != other._units:
             raise ValueError("Moments of different tables cannot be combined: their feature names differ")
         if (self.factors or other.factors) and self.feature_names != other.feature_names:
             return Moments._aligned(*over_union(self, other))
@@ -178,8 +178,15 @@ class Moments:
         return replace(self, labels=labels, counts=counts, means=means)
 
     @property
-    def _features(self) -> list[tuple[str, bool]] | None:
-        """Names of the features of the table, and whether they are factors."""
+    def features(self) -> tuple[str, ...]:
+        """Names of the features of the table: of numbers and factors; x0, x1, ... if it has none."""
+        if self.feature_names is None:
+            return tuple(f"x{j}" for j in range(self.n_features))
+        return tuple(name for name, _ in self._units or ())
+
+    @property
+    def _units(self) -> list[tuple[str, bool]] | None:
+        """Names of the features of the table, and whether they are factors; None if they have no names."""
         if self.feature_names is None:
             return None
         factors = self.factors or ("",) * self.n_features

@@ -1,0 +1,178 @@
+"""dropstep moments: make moments of a file, add those of several files, and select features from them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import replace
+from functools import reduce
+from operator import add
+from typing import Any
+
+from dropstep.cli import output
+from dropstep.cli.design import AnyDesign, Design, read_design
+from dropstep.cli.facts import print_notes
+from dropstep.cli.naming import find_all, in_options
+from dropstep.cli.progress import Progress
+from dropstep.cli.streamed import StreamedDesign, is_large, streamed_design
+from dropstep.data.encoding import Encoding
+from dropstep.data.moments import Moments, of_rows, refuse_extreme
+from dropstep.data.rearrange import with_levels
+from dropstep.models.families import as_family
+from dropstep.models.least_squares.family import LeastSquaresFamily
+from dropstep.presentation.text import printable
+from dropstep.readers.wording import counted
+from dropstep.select import select
+
+ENDING = (".npz",)
+MIN_ROWS_PER_CELL = 10  # rows of a class, or of a level, that are few enough to reveal something about single rows
+MOMENTS = """\
+Moments are counts, means and the scatter matrix of the columns. Those of several files can be added, and a selection
+from the sum equals that from all rows together, so that sites that may not share rows can share moments.
+
+They are not anonymous: the means of a level or class with few rows are almost the rows themselves. `make` warns below
+10 rows. Text columns become one column per level, and levels that only some files have are added as such.
+
+examples (dropstep --help shows how to make wine.csv):
+  dropstep moments make wine.csv --target class --output site1.npz
+  dropstep moments add site1.npz site2.npz --output all.npz
+  dropstep moments select all.npz --strategy stepwise
+"""
+NOT_GIVEN = {"include": None, "groups": None, "offset": None, "strata": None, "groups_column": None, "solver": "auto"}
+
+
+def add_parser(commands: Any, add_table: Callable[..., None], add_search: Callable[..., Any]) -> None:
+    """Add the command and its three actions to the parser."""
+    parser = commands.add_parser("moments", help="make, add and select from moments", epilog=MOMENTS)
+    parser.description = "Selection without sharing rows: moments of files, their sums, and selections from them."
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
+
+    make = actions.add_parser("make", help="moments of the rows of a file", epilog=MOMENTS)
+    add_table(make)
+    make.add_argument("--model", choices=("auto", "linear", "discriminant"), default="auto", help="kind of target")
+    make.add_argument("--weights", metavar="COL", help="sample weights; a weight of 2 counts the row twice")
+    make.add_argument("--exclude", action="append", metavar="COLS", help="columns to omit")
+    make.set_defaults(**NOT_GIVEN)
+    _add_output(make)
+
+    total = actions.add_parser("add", help="the moments of all rows of several files", epilog=MOMENTS)
+    total.add_argument("files", nargs="+", metavar="FILE", help="files of moments (.npz)")
+    _add_output(total)
+
+    chosen = actions.add_parser("select", help="select features from moments", epilog=MOMENTS)
+    chosen.add_argument("files", nargs="+", metavar="FILE", help="files of moments (.npz), which are added")
+    add_search(chosen)
+    chosen.add_argument("--report", metavar="FILE", help="write an HTML report to FILE")
+    chosen.add_argument("--overwrite", action="store_true", help="replace existing files")
+    chosen.add_argument("--format", choices=("table", "csv"), default="table", help="format of standard output")
+    chosen.add_argument("--quiet", action="store_true", help="print no notes")
+    chosen.add_argument("--traceback", action="store_true", help="print the traceback of an error")
+
+
+def _add_output(parser: Any) -> None:
+    parser.add_argument("--output", metavar="FILE", required=True, help="write the moments to FILE (.npz)")
+    parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
+    parser.add_argument("--quiet", action="store_true", help="print no notes and no progress")
+    parser.add_argument("--traceback", action="store_true", help="print the traceback of an error")
+
+
+def run(args: argparse.Namespace, command: str) -> int:
+    """Run an action."""
+    return {"make": _make, "add": _add, "select": _select}[args.action](args, command)
+
+
+def _make(args: argparse.Namespace, command: str) -> int:
+    output.check_writable("--output", args.output, args.file, ENDING, overwrite=args.overwrite)
+    with Progress(quiet=args.quiet) as progress:
+        design: AnyDesign = streamed_design(args, progress) if is_large(args) else read_design(args, progress)
+        moments = _moments_of(design)
+        moments.save(args.output)
+    print_notes((*design.notes_with(design.known.notes), *_small_cells(moments)), quiet=args.quiet)
+    output.show(_written(moments, args.output))
+    return 0
+
+
+def _moments_of(design: AnyDesign) -> Moments:
+    """Moments of a design, with one column per level of every factor."""
+    assert isinstance(design, Design | StreamedDesign)
+    sample, names = design.sample, design.names
+    if isinstance(design, Design):
+        table = design.sample.table
+        moments, exponents = of_rows(table.matrix, design.sample.target, design.sample.weights)
+        if exponents is not None:
+            refuse_extreme(moments, table.names)
+    else:
+        moments = design.sample.moments
+    encoding = sample.encoding or Encoding(names, (None,) * len(names))
+    return with_levels(replace(moments, target_names=design.target_names), encoding)
+
+
+def _small_cells(moments: Moments) -> list[str]:
+    """A note on classes and levels with so few rows that their means reveal them."""
+    shown = [] if moments.labels is None else [str(label) for label in moments.labels]
+    cells = dict(zip(shown, moments.counts.tolist(), strict=False))
+    for j, factor in enumerate(moments.factors or ()):
+        if factor:
+            cells[(moments.feature_names or ())[j]] = float(moments.counts @ moments.means[:, j])
+    few = {name: round(n) for name, n in cells.items() if 0 < round(n) < MIN_ROWS_PER_CELL}
+    if not few:
+        return []
+    listed = ", ".join(f"{name} ({n})" for name, n in list(few.items())[:5])
+    return [
+        f"the moments reveal values of single rows where a class or level has few of them: {listed}"
+        f"{', ...' if len(few) > 5 else ''}; join or exclude these before sharing the file"
+    ]
+
+
+def _add(args: argparse.Namespace, command: str) -> int:
+    output.check_writable("--output", args.output, args.files[0], ENDING, overwrite=args.overwrite)
+    total = _total(args.files)
+    total.save(args.output)
+    output.show(_written(total, args.output))
+    return 0
+
+
+def _total(files: list[str]) -> Moments:
+    """The sum of the moments of files."""
+    loaded = []
+    for file in files:
+        try:
+            loaded.append(Moments.load(file))
+        except FileNotFoundError:
+            raise ValueError(f"{file}: no such file") from None
+    return reduce(add, loaded)
+
+
+def _written(moments: Moments, file: str) -> str:
+    features = counted(len(moments.features), "feature")
+    kind = "" if moments.labels is None else f", {counted(len(moments.labels), 'class')}"
+    return f"wrote {file}: {moments.n_rows:,.6g} rows, {features}{kind}"
+
+
+def _select(args: argparse.Namespace, command: str) -> int:
+    output.check_writable("--report", args.report, args.files[0], (".html", ".htm"), overwrite=args.overwrite)
+    if not isinstance(as_family(args.model), LeastSquaresFamily):
+        raise ValueError("--model: moments suffice for linear and discriminant models only; use dropstep select FILE")
+    moments = _total(args.files)
+    names = moments.features
+    chosen = {option: _named(f"--{option}", getattr(args, option), names) for option in ("include", "exclude")}
+    groups = [_named("--groups", [text], names) for text in args.groups or ()]
+    given = ("strategy", "model", "criterion", "enter", "leave", "drop", "max_features", "solver")
+    parameters: dict[str, Any] = {name: getattr(args, name) for name in given} | chosen | {"groups": groups or None}
+    path = select(moments, **parameters)
+    path = replace(path, notes=tuple(map(in_options, path.notes)))
+    if args.report:
+        with output.output_files() as temporary:
+            temporary(args.report).write_text(path.report() or "", encoding="utf-8", newline="\n")
+    print_notes(path.notes, quiet=args.quiet)
+    if args.format == "csv":
+        from dropstep.cli.select import as_csv
+
+        output.show(as_csv(path))
+    else:
+        output.show("\n".join(printable(line) for line in str(path).splitlines()))
+    return 0
+
+
+def _named(option: str, texts: list[str] | None, names: tuple[str, ...]) -> list[str] | None:
+    return [names[j] for j in find_all(option, texts, names)] or None

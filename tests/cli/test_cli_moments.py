@@ -1,0 +1,74 @@
+"""dropstep moments: make, add and select give what select gives for all rows."""
+
+import pandas as pd
+import pytest
+
+from commands import run
+from dropstep import Moments, select
+from sources import table
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = table()[["a", "b", "c", "colour", "size", "label", "y"]]
+    frame[:400].to_csv("one.csv", index=False)
+    frame[400:].to_csv("two.csv", index=False)
+    frame.to_csv("all.csv", index=False)
+
+
+def make(capsys, options: str) -> None:
+    for name, rows in (("one", 400), ("two", 500)):
+        code, out, err = run(capsys, f"moments make {name}.csv {options} --output {name}.npz")
+        assert code == 0, err
+        assert out.startswith(f"wrote {name}.npz: {rows} rows, 5 features")
+
+
+@pytest.mark.parametrize(("target", "other"), [("y", "label"), ("label", "y")])
+def test_the_sum_of_two_files_is_the_file_of_both(capsys, target, other):
+    make(capsys, f"--target {target} --exclude {other}")
+    _, out, _ = run(capsys, "moments add one.npz two.npz --output total.npz")
+    assert out == "wrote total.npz: 900 rows, 5 features" + (", 3 classes\n" if target == "label" else "\n")
+    expected = select(pd.read_csv("all.csv").drop(columns=other), target)
+    code, out, err = run(capsys, "moments select total.npz --report total.html")
+    assert code == 0, err
+    assert f"selected: {', '.join(expected.selected_names)}" in out
+    assert f"score {expected.score:.6g}" in out
+    assert "<html" in open("total.html").read()
+    assert run(capsys, "moments select one.npz two.npz --format csv")[1].startswith("order,feature,phase")
+
+
+def test_large_files_are_read_in_blocks(capsys, monkeypatch):
+    make(capsys, "--target y --exclude label --quiet")
+    small = [Moments.load(file) for file in ("one.npz", "two.npz")]
+    monkeypatch.setenv("DROPSTEP_LARGE_FILE", "1")
+    make(capsys, "--target y --exclude label --quiet --overwrite")
+    for before, after in zip(small, map(Moments.load, ("one.npz", "two.npz")), strict=True):
+        assert after.feature_names == before.feature_names
+        assert after.factors == before.factors
+        assert after.target_names == before.target_names == ("y",)
+        assert select(after).selected == select(before).selected
+
+
+def test_few_rows_are_noted(capsys):
+    frame = pd.read_csv("one.csv")
+    frame.loc[:3, "colour"] = "rare"
+    frame.to_csv("one.csv", index=False)
+    _, _, err = run(capsys, "moments make one.csv --target y --output one.npz")
+    assert "the moments reveal values of single rows" in err
+    assert "colour=rare (4)" in err
+
+
+def test_messages(capsys, tmp_path):
+    make(capsys, "--target y --exclude label --quiet")
+    code, _, err = run(capsys, "moments make one.csv --target y --output one.npz")
+    assert code == 2
+    assert "this file exists; add --overwrite" in err
+    assert "three.npz: no such file" in run(capsys, "moments add one.npz three.npz --output x.npz")[2]
+    assert not (tmp_path / "x.npz").exists()
+    assert "moments suffice for linear and disc" in run(capsys, "moments select one.npz --model logistic")[2]
+    code, _, err = run(capsys, "moments select one.npz --exclude zzz")
+    assert code == 2
+    assert "zzz" in err
+    (tmp_path / "bad.npz").write_bytes(b"PK")
+    assert "does not contain valid moments" in run(capsys, "moments select bad.npz")[2]
