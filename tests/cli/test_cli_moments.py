@@ -25,7 +25,7 @@ def make(capsys, options: str) -> None:
 
 
 @pytest.mark.parametrize(("target", "other"), [("y", "label"), ("label", "y")])
-def test_the_sum_of_two_files_is_the_file_of_both(capsys, target, other):
+def test_the_sum_of_two_files_is_the_file_of_both(capsys, tmp_path, target, other):
     make(capsys, f"--target {target} --exclude {other}")
     _, out, _ = run(capsys, "moments add one.npz two.npz --output total.npz")
     assert out == "wrote total.npz: 900 rows, 5 features" + (", 3 classes\n" if target == "label" else "\n")
@@ -34,7 +34,7 @@ def test_the_sum_of_two_files_is_the_file_of_both(capsys, target, other):
     assert code == 0, err
     assert f"selected: {', '.join(expected.selected_names)}" in out
     assert f"score {expected.score:.6g}" in out
-    assert "<html" in open("total.html").read()
+    assert "<html" in (tmp_path / "total.html").read_text()
     assert run(capsys, "moments select one.npz two.npz --format csv")[1].startswith("order,feature,phase")
 
 

@@ -145,7 +145,7 @@ def _total(files: list[str]) -> Moments:
 
 def _written(moments: Moments, file: str) -> str:
     features = counted(len(moments.features), "feature")
-    kind = "" if moments.labels is None else f", {counted(len(moments.labels), 'class')}"
+    kind = "" if moments.labels is None else f", {len(moments.labels)} classes"
     return f"wrote {file}: {moments.n_rows:,.6g} rows, {features}{kind}"
 
 
