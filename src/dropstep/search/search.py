@@ -6,16 +6,20 @@ The only mutable state above the model. A search knows no linear algebra and no 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dropstep.models.base import TIE, CheapScans, Indices, Model, Scan, StartsFromAll, Units
-from dropstep.models.resampling import Resampled
+from dropstep.models.base import TIE, Bools, CheapScans, Indices, Model, Scan, StartsFromAll, Units
+from dropstep.models.resampling import Resampled, SearchEndedError, never
 from dropstep.result import Action, PartialTest, Phase, Step, StopReason
 from dropstep.search.moves import Move, addition_of, exceeds, feasible_gains, first_best, removal_of
 from dropstep.search.rules import Rules, Significance, Threshold
+
+if TYPE_CHECKING:
+    from dropstep.search.best_sets import Optimum
 
 
 class Search:
@@ -41,6 +45,16 @@ class Search:
         self.resampled = model if isinstance(model, Resampled) else None
         self._last_gains = np.full(units.n, -np.inf)
         self._visited: set[frozenset[int]] = set()
+        self.ended: Callable[[], StopReason | None] = never  # why the search is to end now
+        self.optimum: Optimum | None = None
+        self.notes: tuple[str, ...] = ()
+
+    def copy(self) -> Search:
+        """An independent search from the same selection, which counts its own evaluations."""
+        other = Search(self.model.copy(), self.rules, self.units, self.include)
+        other.selected, other.dropped, other._in_pool = list(self.selected), self.dropped, self._in_pool.copy()
+        other._last_gains = self._last_gains.copy()
+        return other
 
     # --- queries -----------------------------------------------------------------------------------------------------
 
@@ -89,7 +103,7 @@ class Search:
     def removals(self) -> Scan:
         """Losses of the selected units that may be removed."""
         scan = self.model.removals(self._removable)
-        self._count(scan)
+        self.count(scan)
         return scan
 
     def best_addition(self) -> Move | None:
@@ -111,6 +125,29 @@ class Search:
             return addition_of(scan, at)
         return None
 
+    def allowed_additions(self) -> tuple[Scan, Bools]:
+        """A scan of the pool, and which candidates may enter; if none may, `stop` says why."""
+        self.stop = self._no_room()
+        if self.stop is not None:
+            nothing = np.empty(0, dtype=np.intp)
+            return Scan(nothing, np.empty(0), nothing > 0), nothing > 0
+        scan = self._confirmed(self.additions())
+        allowed = scan.eligible & self.rules.enter.justifies(scan)
+        if not allowed.any():
+            self.stop = StopReason.ENTER if scan.eligible.any() else scan.reason or StopReason.SPAN
+        return scan, allowed
+
+    def best_of(self, units: Indices) -> Move:
+        """The addition of some units that gains most, whatever the rules say."""
+        scan = self.model.additions(units)
+        at = first_best(scan.gains, scan.feasible, scan.tie) or 0
+        return addition_of(scan, at) if scan.exact else Move(int(units[at]))
+
+    def raise_if_ended(self) -> None:
+        """Raise SearchEndedError if the search is to end now."""
+        if (reason := self.ended()) is not None:
+            raise SearchEndedError(reason)
+
     def _no_room(self) -> StopReason | None:
         reason = self.model.saturated()
         if reason is StopReason.EXACT:
@@ -125,7 +162,7 @@ class Search:
             return scan
         order = np.argsort(np.where(scan.feasible, -scan.gains, np.inf), kind="stable")[: int(scan.feasible.sum())]
         exact = self.model.confirm(scan.units[order], without)
-        self._count(exact)
+        self.count(exact)
         return exact
 
     def _best(self, scan: Scan) -> int | None:
@@ -165,7 +202,7 @@ class Search:
             return scan
         scans = [self.model.confirm(scan.units[at : at + 1]) for at in range(len(scan.units))]
         for one in scans:
-            self._count(one)
+            self.count(one)
         losses = [float(one.gains[0]) if one.feasible[0] else math.inf for one in scans]
         return replace(scan, gains=np.array(losses), exact=True)
 
@@ -225,7 +262,7 @@ class Search:
         if not len(removable) or not len(pool):
             return None
         scan = model.exchanges(removable, pool)
-        self._count(scan)
+        self.count(scan)
         best = first_best(scan.gains, scan.eligible, scan.tie)
         if best is None or not exceeds(self.value + float(scan.gains[best]), self.value):
             return None
@@ -248,7 +285,7 @@ class Search:
         Where scans only screen, gains are those of the most promising candidates; the others are not feasible.
         """
         scan = self.model.additions(pool, without=unit)
-        self._count(scan)
+        self.count(scan)
         if scan.exact:
             return scan
         exact = self._confirmed(scan, unit)
@@ -328,6 +365,18 @@ class Search:
             self.stop = None
         return self._moved(phase, "remove", [move.unit], move)
 
+    def follow(self, other: Search, moves: Sequence[Move]) -> Iterator[Step]:
+        """Make the additions that led another search to its selection, and end as it ended."""
+        self._last_gains = other._last_gains
+        for move in moves:
+            yield self.add(move, "forward")
+        self.stop = other.stop
+
+    def absorb(self, other: Search) -> None:
+        """Count what another search evaluated."""
+        self.n_evaluations += other.n_evaluations
+        self._n_fits += other._n_fits
+
     def drop(self, units: Indices, phase: Phase) -> Step:
         """Remove candidates from the pool until they are recalled."""
         self._in_pool[units] = False
@@ -376,6 +425,7 @@ class Search:
     def _signed(self, score: float) -> float:
         return score if self.model.greater_is_better else -score
 
-    def _count(self, scan: Scan) -> None:
+    def count(self, scan: Scan) -> None:
+        """Count what a scan evaluated."""
         self.n_evaluations += scan.n_evaluations
         self._n_fits += scan.n_fits

@@ -15,10 +15,11 @@ from dropstep.data.moments import Moments
 from dropstep.data.sample import Features, Rows, Sample, sample_of
 from dropstep.data.target import Continuous, Target, as_target
 from dropstep.models.base import Bools, Floats, Units
-from dropstep.models.least_squares.criteria import as_criterion
+from dropstep.models.least_squares.criteria import Criterion, OfRows, as_criterion
 from dropstep.models.least_squares.model import LeastSquares
 from dropstep.models.least_squares.notes import notes
 from dropstep.models.least_squares.problem import Problem, from_moments, problem_of
+from dropstep.models.least_squares.rows import Rows
 from dropstep.parameters import Parameters
 
 
@@ -95,7 +96,20 @@ class LeastSquaresProblem:
         """A model of candidate columns that form a number of units."""
         problem = self.equations
         resolved = as_criterion(criterion, problem.kind).resolve(problem, candidates, n_candidates)
-        return LeastSquares(problem, resolved, units, self.max_features)
+        rows = self._rows(resolved) if isinstance(resolved, OfRows) else None
+        return LeastSquares(problem, resolved, units, self.max_features, rows)
+
+    def _rows(self, criterion: Criterion) -> Rows:
+        """The rows, for a criterion that reads them."""
+        sample = self.sample
+        if not isinstance(sample, Sample):
+            raise ValueError(
+                f"criterion {criterion.name!r} reads the rows, which Moments do not contain; pass X and y, or use "
+                "criterion='aicc'"
+            )
+        if self.equations.solver == "columns":
+            return Rows(self.equations)
+        return Rows(problem_of(sample.table, sample.target, sample.weights, "columns"))
 
     def notes(self, model: LeastSquares, excluded: set[int]) -> Iterator[str]:
         """Notes on features that determine the target, and on the digits of the numbers."""
