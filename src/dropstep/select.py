@@ -19,6 +19,7 @@ from dropstep.models.families import as_family
 from dropstep.models.resampling import Evaluation, Resamples, SearchEndedError
 from dropstep.parameters import NAMES, RESOURCES, Parameters, non_default, with_parameters
 from dropstep.result import SelectionPath, Step, StopReason, feature_names
+from dropstep.search.equivalents import equivalents as find_equivalents
 from dropstep.search.limits import Limits
 from dropstep.search.rules import as_rules, numbers_like_levels
 from dropstep.search.search import Search
@@ -118,7 +119,7 @@ n_jobs, random_state, max_time, checkpoint
             for caution in cautions:
                 warnings.warn(caution, UserWarning, stacklevel=2)
             run = _run(search, strategy, report, callback)
-            near = search.equivalents() if equivalents and search.resampled is None else (None, None)
+            near = find_equivalents(search) if equivalents and search.resampled is None else (None, None)
         finally:
             if search.resampled is not None:
                 search.resampled.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,27 +11,9 @@ from dropstep.models.base import BestSets, Bounds, Floats, Indices, Model
 from dropstep.models.resampling import SearchEndedError
 from dropstep.search.moves import exceeds, feasible_gains
 from dropstep.search.search import Search
+from dropstep.search.sets import Optimum, ScoredSet, Units
 
 MAX_ENUMERATED = 20  # units of which every set is evaluated, where there are no bounds
-
-Units = tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class ScoredSet:
-    """Units, the included ones among them, in ascending order, and their value, larger is better."""
-
-    units: Units
-    value: float
-
-
-@dataclass(frozen=True)
-class Optimum:
-    """The best sets of each size, the best of all, and by how much a set that was not examined could be better."""
-
-    sets: tuple[ScoredSet, ...]
-    best: ScoredSet
-    gap: float
 
 
 def optimum(search: Search, n_best: int, price: float) -> Optimum:

@@ -57,7 +57,7 @@ def best_children(children: list[Child], count: int) -> list[Child]:
         different.setdefault(child.units, child)
     ordered = [different[units] for units in sorted(different)]
     values, available = np.array([child.value for child in ordered]), np.ones(len(ordered), dtype=bool)
-    chosen = []
+    chosen: list[Child] = []
     while len(chosen) < count and (at := first_best(values, available)) is not None:
         available[at] = False
         chosen.append(ordered[at])

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,9 +16,7 @@ from dropstep.models.resampling import Resampled, SearchEndedError, never
 from dropstep.result import Action, PartialTest, Phase, Step, StopReason
 from dropstep.search.moves import Move, addition_of, exceeds, feasible_gains, first_best, removal_of
 from dropstep.search.rules import Rules, Significance, Threshold
-
-if TYPE_CHECKING:
-    from dropstep.search.best_sets import Optimum
+from dropstep.search.sets import Optimum
 
 
 class Search:
@@ -137,12 +134,6 @@ class Search:
             self.stop = StopReason.ENTER if scan.eligible.any() else scan.reason or StopReason.SPAN
         return scan, allowed
 
-    def best_of(self, units: Indices) -> Move:
-        """The addition of some units that gains most, whatever the rules say."""
-        scan = self.model.additions(units)
-        at = first_best(scan.gains, scan.feasible, scan.tie) or 0
-        return addition_of(scan, at) if scan.exact else Move(int(units[at]))
-
     def raise_if_ended(self) -> None:
         """Raise SearchEndedError if the search is to end now."""
         if (reason := self.ended()) is not None:
@@ -195,7 +186,7 @@ class Search:
         scan = self.removals()
         return scan if scan.exact else self._confirmed(replace(scan, gains=-scan.gains))
 
-    def _all_removals(self) -> Scan:
+    def all_removals(self) -> Scan:
         """Exact losses of all selected units that may be removed."""
         scan = self.removals()
         if scan.exact:
@@ -244,11 +235,11 @@ class Search:
         pool = self.pool if pool is None else pool
         if self.resampled is not None:
             return self._best_pair(self.resampled, pool)
-        removals = self._all_removals()
+        removals = self.all_removals()
         self.n_evaluations -= removals.n_evaluations  # an exchange is evaluated as a pair
         if self.model.saturated() is StopReason.EXACT or not len(removals.units) or not len(pool):
             return None
-        scans = [self._additions_without(int(u), pool) for u in removals.units]
+        scans = [self.additions_without(int(u), pool) for u in removals.units]
         totals = np.stack([feasible_gains(scan) for scan in scans]) - removals.gains[:, None]
         best = first_best(totals.ravel(), np.isfinite(totals).ravel())
         if best is None or not exceeds(self.value + float(totals.flat[best]), self.value):
@@ -279,7 +270,7 @@ class Search:
             return None
         return self.best_exchange(scan.units[at : at + 1])
 
-    def _additions_without(self, unit: int, pool: Indices) -> Scan:
+    def additions_without(self, unit: int, pool: Indices) -> Scan:
         """Exact gains of candidates if a selected unit were removed.
 
         Where scans only screen, gains are those of the most promising candidates; the others are not feasible.
@@ -326,28 +317,6 @@ class Search:
         ranks = np.full(self.units.n, len(order) + 1)
         ranks[order] = np.arange(1, len(order) + 1)
         return self.units.to_features(ranks)
-
-    def equivalents(
-        self, most: int = 50, near: int = 3, share: float = 0.2
-    ) -> tuple[dict[int, float], dict[int, tuple[tuple[int, float], ...]]]:
-        """Losses without each of the first `most` units, and candidates that could replace it.
-
-        An exchange costs the loss less what the candidate gains once the unit is removed; at most `near` are returned,
-        cheapest first, whose exchange costs up to `share` of the loss. Units are named by their first feature.
-        """
-        evaluations, fits = self.n_evaluations, self._n_fits
-        pool, removals = np.sort(np.concatenate([self.pool, self.dropped])), self._all_removals()
-        known = dict(zip(removals.units.tolist(), removals.gains.tolist(), strict=True))
-        first = {u: self.units.features([u])[0] for u in [v for v in self.selected if v in known][:most]}
-        found: dict[int, tuple[tuple[int, float], ...]] = {}
-        for unit, feature in first.items():
-            loss = known[unit]
-            gains = feasible_gains(self._additions_without(unit, pool)) if len(pool) and loss > 0 else np.empty(0)
-            costs = loss - gains
-            cheapest = [i for i in np.argsort(costs, kind="stable")[:near] if costs[i] <= share * loss]
-            found[feature] = tuple((self.units.features([int(pool[i])])[0], float(costs[i])) for i in cheapest)
-        self.n_evaluations, self._n_fits = evaluations, fits
-        return {feature: known[unit] for unit, feature in first.items()}, found
 
     # --- steps -------------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from dropstep.models.resampling import SearchEndedError
 from dropstep.result import Phase, Step, StopReason
 from dropstep.search.best_sets import optimum
 from dropstep.search.branches import Branch, best_branch, best_children, grown
-from dropstep.search.moves import exceeds
+from dropstep.search.moves import Move, addition_of, exceeds, first_best
 from dropstep.search.rules import Threshold
 from dropstep.search.search import Search
 
@@ -247,8 +247,10 @@ def in_order_of_gain(search: Search, units: list[int]) -> Steps:
     """Add units, at each step the one that gains most."""
     remaining = np.array(units, dtype=np.intp)
     while len(remaining):
-        move = search.best_of(remaining)
-        remaining = remaining[remaining != move.unit]
+        scan = search.model.additions(remaining)
+        at = first_best(scan.gains, scan.feasible, scan.tie) or 0
+        move = addition_of(scan, at) if scan.exact else Move(int(remaining[at]))
+        remaining = np.delete(remaining, at)
         yield search.add(move, "forward")
 
 

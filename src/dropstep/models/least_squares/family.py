@@ -19,7 +19,7 @@ from dropstep.models.least_squares.criteria import Criterion, OfRows, as_criteri
 from dropstep.models.least_squares.model import LeastSquares
 from dropstep.models.least_squares.notes import notes
 from dropstep.models.least_squares.problem import Problem, from_moments, problem_of
-from dropstep.models.least_squares.rows import Rows
+from dropstep.models.least_squares.rows import RegressionRows
 from dropstep.parameters import Parameters
 
 
@@ -99,7 +99,7 @@ class LeastSquaresProblem:
         rows = self._rows(resolved) if isinstance(resolved, OfRows) else None
         return LeastSquares(problem, resolved, units, self.max_features, rows)
 
-    def _rows(self, criterion: Criterion) -> Rows:
+    def _rows(self, criterion: Criterion) -> RegressionRows:
         """The rows, for a criterion that reads them."""
         sample = self.sample
         if not isinstance(sample, Sample):
@@ -108,8 +108,8 @@ class LeastSquaresProblem:
                 "criterion='aicc'"
             )
         if self.equations.solver == "columns":
-            return Rows(self.equations)
-        return Rows(problem_of(sample.table, sample.target, sample.weights, "columns"))
+            return RegressionRows(self.equations)
+        return RegressionRows(problem_of(sample.table, sample.target, sample.weights, "columns"))
 
     def notes(self, model: LeastSquares, excluded: set[int]) -> Iterator[str]:
         """Notes on features that determine the target, and on the digits of the numbers."""

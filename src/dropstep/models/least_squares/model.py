@@ -18,7 +18,7 @@ from dropstep.models.least_squares.criteria import Criterion, Size
 from dropstep.models.least_squares.explained import Explained
 from dropstep.models.least_squares.moves import moves_of
 from dropstep.models.least_squares.problem import Problem
-from dropstep.models.least_squares.rows import RowFit, Rows
+from dropstep.models.least_squares.rows import RegressionRows, RowFit
 from dropstep.models.least_squares.subsets.search import best_sets
 from dropstep.models.least_squares.updates import RankUpdate
 from dropstep.projection.projection import Projection
@@ -43,7 +43,7 @@ class LeastSquares:
         criterion: Criterion,
         units: Units,
         max_features: int | None = None,
-        rows: Rows | None = None,
+        rows: RegressionRows | None = None,
     ) -> None:
         self.problem, self.criterion, self.units, self._rows = problem, criterion, units, rows
         self._max_size = math.inf if max_features is None or units.members is not None else float(max_features)

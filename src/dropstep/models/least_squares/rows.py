@@ -26,7 +26,7 @@ BLOCK = 2**18  # numbers in the residuals of the candidates that are evaluated t
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class RegressionRows:
     """The rows of a regression, read from a problem that has them.
 
     Attributes
@@ -68,24 +68,22 @@ class RowFit:
 
     Parameters
     ----------
-    rows : Rows
+    rows : RegressionRows
     projection : Projection
     removed : ndarray of shape (n_directions, size) or None
         Directions of the basis that are left out.
     """
 
-    def __init__(self, rows: Rows, projection: Projection, removed: Floats | None = None) -> None:
+    def __init__(self, rows: RegressionRows, projection: Projection, removed: Floats | None = None) -> None:
         self._rows, self._projection, self._removed = rows, projection, removed
 
     @cached_property
-    def _Q(self) -> Floats:
+    def _whole_basis(self) -> Floats:
         """Orthonormal basis of the selected features."""
-        basis = self._projection.basis
-        return (
-            basis.Q
-            if isinstance(basis, RowsBasis)
-            else self._centred(self._projection.independent) @ self._projection.inverse
-        )
+        projection = self._projection
+        if isinstance(projection.basis, RowsBasis):
+            return projection.basis.Q
+        return np.asarray(self._centred(projection.independent) @ projection.inverse)
 
     def _centred(self, columns: Sequence[int]) -> Floats:
         """Columns in the scale of the projection."""
@@ -97,9 +95,9 @@ class RowFit:
     def _basis(self) -> Floats:
         """Orthonormal basis of what is selected and not removed."""
         if self._removed is None:
-            return self._Q
+            return self._whole_basis
         H = np.linalg.qr(self._removed.T, mode="complete")[0][:, len(self._removed) :]
-        return self._Q @ H
+        return np.asarray(self._whole_basis @ H)
 
     @cached_property
     def residuals(self) -> Floats:
@@ -112,7 +110,7 @@ class RowFit:
     @cached_property
     def leverages(self) -> Floats:
         """Leverages of shape (n_samples,)."""
-        return self._rows.constant + self._rows.shares * np.square(self._basis).sum(axis=1)
+        return np.asarray(self._rows.constant + self._rows.shares * np.square(self._basis).sum(axis=1))
 
     def without(self, removed: Floats) -> RowFit:
         """The fit without some directions of the basis."""
@@ -133,7 +131,7 @@ class RowFit:
     def removals(self, units: Units, chosen: Indices) -> Iterator[tuple[Floats, Floats]]:
         """Residuals and leverages after removing each selected unit, in blocks."""
         for unit in chosen.tolist():
-            directions = self._Q @ self._projection.directions(units.columns([unit])).T
+            directions = self._whole_basis @ self._projection.directions(units.columns([unit])).T
             yield self._after(directions[:, None, :], +1)
 
     def _after(self, directions: Floats, sign: int) -> tuple[Floats, Floats]:

@@ -46,27 +46,9 @@ __all__ = [
     "as_criterion",
 ]
 
-CRITERIA: dict[str, type[Criterion]] = {
-    criterion.name: criterion
-    for criterion in (
-        RSS,
-        R2,
-        AdjustedR2,
-        MallowsCp,
-        AIC,
-        AICc,
-        BIC,
-        EBIC,
-        HannanQuinn,
-        Sawa,
-        Amemiya,
-        PRESS,
-        Trace,
-        Pillai,
-        Wilks,
-        Roy,
-    )  # fmt: skip
-}
+_OF_REGRESSION = (RSS, R2, AdjustedR2, MallowsCp, AIC, AICc, BIC, EBIC, HannanQuinn, Sawa, Amemiya, PRESS)
+_OF_CLASSES = (Trace, Pillai, Wilks, Roy)
+CRITERIA: dict[str, type[Criterion]] = {criterion.name: criterion for criterion in (*_OF_REGRESSION, *_OF_CLASSES)}
 DEFAULT = {"linear": "ebic", "discriminant": "trace"}
 
 

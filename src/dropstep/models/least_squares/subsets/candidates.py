@@ -65,7 +65,7 @@ class Candidates:
     def inverse(self) -> Floats:
         """Inverse of the Gram matrix, with a small ridge if units are dependent."""
         ridge = RIDGE if self.dependent else 0.0
-        return np.linalg.inv(self.gram + ridge * np.eye(len(self.gram)))
+        return np.asarray(np.linalg.inv(self.gram + ridge * np.eye(len(self.gram))))
 
     @cached_property
     def least_ranks(self) -> Indices:

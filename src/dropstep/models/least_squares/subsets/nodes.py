@@ -33,7 +33,7 @@ class Tree:
     @cached_property
     def root_factors(self) -> Floats:
         """Cholesky factors of D0."""
-        return self._factors(self.candidates.inverse[None], np.ones((1, self.candidates.n), dtype=bool))[0]
+        return np.asarray(self.factors(self.candidates.inverse[None], np.ones((1, self.candidates.n), dtype=bool))[0])
 
     @cached_property
     def spread(self) -> float:
@@ -49,7 +49,7 @@ class Tree:
         b = (c.inverse @ c.cross)[None]
         return Nodes(self, c.inverse[None], b, M[None], self.fit.loss(M[None]), everything, everything)
 
-    def _factors(self, A: Floats, present: Bools) -> Floats:
+    def factors(self, A: Floats, present: Bools) -> Floats:
         """Cholesky factors of the diagonal blocks; identity for deleted units."""
         n, g = self.candidates.n, self.candidates.width
         blocks = np.einsum("bigih->bigh", A.reshape(len(A), n, g, n, g))
@@ -95,7 +95,7 @@ class Nodes:
 
     @cached_property
     def _factors(self) -> Floats:
-        return self.tree._factors(self.A, self.present)
+        return self.tree.factors(self.A, self.present)
 
     @cached_property
     def vectors(self) -> Floats:
@@ -137,7 +137,10 @@ class Nodes:
         return np.where(more <= self.followers[at, units][:, None], bound, np.inf)
 
     def deleted(self, at: Indices, units: Indices, *, every: bool = False) -> Nodes:
-        """Nodes after the deletion of a unit of each node in `at`; what increases the loss more stays, unless `every`."""
+        """Nodes after the deletion of a unit of each node in `at`.
+
+        Units whose deletion increases the loss more may not be deleted later, unless `every` unit may.
+        """
         c, rows = self.tree.candidates, np.arange(len(at))
         column = self.A.reshape(len(self), -1, c.n, c.width)[at, :, units]
         w = np.swapaxes(solve(self._factors[at, units], np.swapaxes(column, 1, 2)), 1, 2)
@@ -157,4 +160,4 @@ class Nodes:
 
 def solve(L: Floats, x: Floats) -> Floats:
     """inv(L) x for lower triangular factors."""
-    return x / L if L.shape[-1] == 1 else np.linalg.solve(L, x)
+    return np.asarray(x / L if L.shape[-1] == 1 else np.linalg.solve(L, x))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.models.base import BestSets, Indices
-from dropstep.models.least_squares.criteria import Criterion, OfDeterminant, OfTrace, Size
+from dropstep.models.least_squares.criteria import OfDeterminant, OfTrace, Size
 from dropstep.models.least_squares.explained import Explained
 from dropstep.models.least_squares.subsets.candidates import Candidates, candidates_of
 from dropstep.models.least_squares.subsets.fit import AnyFit, Fit, fit_of
@@ -182,8 +182,8 @@ class _Search:
         value = -self.sign * loss
         if isinstance(criterion, OfTrace) or q > 1:
             return value
-        M = np.array([[value]])
-        return criterion.of(Explained(M, self.model.problem))
+        read: float | Floats = criterion.of(Explained(np.array([[value]]), self.model.problem))
+        return read
 
     def _result(self) -> BestSets:
         """The incumbents, and the scores that no set of their size can exceed."""
