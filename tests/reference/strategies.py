@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
 
 from reference.least_squares.criteria import improvement
 from reference.least_squares.projection import Unit
@@ -163,6 +164,71 @@ def swap(search: Search) -> Iterator[Step]:
         yield search.add(move.added, "swap")
 
 
+def beam(search: Search) -> Iterator[Step]:
+    """Keep the `width` best sets of each size, each grown by all that may enter; add the best set that cannot grow."""
+    start, everything = list(search.selected), sorted([*search.selected, *search.pool])
+    beam, complete = [start], []
+    while beam:
+        children: dict[frozenset[Unit], list[Unit]] = {}
+        for units in beam:
+            visit(search, units, everything)
+            moves = [m for m in search.additions() if search.may_enter(m)] if search.can_grow() else []
+            for move in moves:
+                children.setdefault(frozenset([*units, *move.added]), [*units, *move.added])
+            if not moves:
+                complete.append(units)
+        beam = best_sets(search, list(children.values()), search.rules.width)
+    (best,) = best_sets(search, complete, 1)
+    visit(search, start, everything)
+    for unit in best[len(start) :]:
+        yield search.add([unit], "forward")
+
+
+def visit(search: Search, units: Sequence[Unit], everything: Sequence[Unit]) -> None:
+    """Continue from a set."""
+    search.selected, search.evaluated = list(units), set()
+    search.pool = [unit for unit in everything if unit not in units]
+
+
+def best_sets(search: Search, sets: list[list[Unit]], count: int) -> list[list[Unit]]:
+    """The best sets; of equal ones, those with the lowest indices."""
+    empty = search.score(())
+    value = {frozenset(units): improvement(search.criterion.name, search.score(units), empty) for units in sets}
+    search.narrow(list(value.values()), count)
+    chosen: list[list[Unit]] = []
+    remaining = sorted(sets, key=sorted)
+    while remaining and len(chosen) < count:
+        scores = [value[frozenset(units)] for units in remaining]
+        tolerance = TIE * max((abs(search.score(units)) for units in remaining), default=0.0)
+        at = next(i for i, v in enumerate(scores) if v >= max(scores) - (tolerance if math.isfinite(tolerance) else 0))
+        chosen.append(remaining.pop(at))
+    return chosen
+
+
+def exhaustive(search: Search) -> Iterator[Step]:
+    """Of all sets without a redundant unit, the one that maximises the score less `enter` per unit.
+
+    With enter = -inf, the best of the largest ones. Its units are added in order of their gains.
+    """
+    start, pool, price = list(search.selected), list(search.pool), search.rules.enter
+    most = int(min(len(pool), search.rules.max_features - len(start)))
+    sets = [s for k in range(most + 1) for s in combinations(pool, k) if search.irredundant([*start, *s])]
+    if price == -math.inf:
+        sets = [s for s in sets if len(s) == len(sets[-1])]
+    empty, paid = search.score(()), 0.0 if price == -math.inf else price
+    values = [improvement(search.criterion.name, search.score([*start, *s]), empty) - paid * len(s) for s in sets]
+    search.narrow(values)
+    scale = max((abs(search.score([*start, *s])) for s in sets), default=0.0)
+    tolerance = TIE * scale if math.isfinite(scale) else 0.0
+    remaining = list(next(s for s, value in zip(sets, values, strict=True) if value >= max(values) - tolerance))
+    while remaining:
+        before = search.score()
+        move = search.best([search.exchange(None, unit, before) for unit in remaining])
+        assert move is not None
+        remaining.remove(move.added[0])
+        yield search.add(move.added, "forward")
+
+
 STRATEGIES: dict[str, Strategy] = {
     "forward": forward,
     "backward": backward_from_all,
@@ -173,4 +239,6 @@ STRATEGIES: dict[str, Strategy] = {
     "fbed": fbed,
     "floating": floating,
     "swap": swap,
+    "beam": beam,
+    "exhaustive": exhaustive,
 }

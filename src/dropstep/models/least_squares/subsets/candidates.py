@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -17,7 +18,6 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 DEPENDENT = 1e-8  # relative pivot of a Gram matrix up to which a column is linearly dependent
-RIDGE = 1e-11  # added to the diagonal where candidates are linearly dependent, so that an inverse exists
 
 
 class Contribution(NamedTuple):
@@ -57,20 +57,21 @@ class Candidates:
         return len(self.units)
 
     @cached_property
-    def dependent(self) -> bool:
-        """True if some unit depends, at least in part, on others."""
-        return bool(self.n) and bool(np.linalg.eigvalsh(self.gram)[0] < DEPENDENT)
+    def first_dependent(self) -> int | None:
+        """Place of the first unit that depends, at least in part, on earlier ones."""
+        pivots = self._factored(np.arange(self.n))[1]
+        dependent = np.flatnonzero(pivots <= DEPENDENT)
+        return int(np.repeat(np.arange(self.n), self.ranks)[dependent[0]]) if len(dependent) else None
 
     @cached_property
     def inverse(self) -> Floats:
-        """Inverse of the Gram matrix, with a small ridge if units are dependent."""
-        ridge = RIDGE if self.dependent else 0.0
-        return np.asarray(np.linalg.inv(self.gram + ridge * np.eye(len(self.gram))))
+        """Inverse of the Gram matrix of independent units."""
+        return np.asarray(np.linalg.inv(self.gram))
 
     @cached_property
     def least_ranks(self) -> Indices:
         """Lower bound of the rank of 0, 1, 2, ... units."""
-        ranks = np.ones_like(self.ranks) if self.dependent else np.sort(self.ranks)
+        ranks = np.sort(self.ranks) if self.first_dependent is None else np.ones_like(self.ranks)
         return np.concatenate([[0], np.cumsum(ranks)]).astype(np.intp)
 
     def transformed(self, T: Floats) -> Candidates:
@@ -79,19 +80,53 @@ class Candidates:
 
     def contribution(self, places: Indices) -> Contribution:
         """What a set adds, from its part of the Gram matrix."""
-        update = self._factored(places)
-        rank, n_columns = int(update.rank[0]), int(self.ranks[places].sum())
-        redundant = rank < n_columns and any(
-            int(self._factored(np.delete(places, i)).rank[0]) == rank for i in range(len(places))
+        update, pivots = self._factored(places)
+        rank = int(update.rank[0])
+        redundant = rank < len(pivots) and any(
+            int(self._factored(np.delete(places, i))[0].rank[0]) == rank for i in range(len(places))
         )
         vectors = update.vectors[0]
         return Contribution(vectors.T @ vectors, rank, redundant)
 
-    def _factored(self, places: Indices) -> BlockUpdate:
+    def _factored(self, places: Indices) -> tuple[BlockUpdate, Floats]:
         inside = np.arange(self.width) < self.ranks[places][:, None]
         at = (places[:, None] * self.width + np.arange(self.width))[inside]
         least = np.full((1, len(at)), DEPENDENT)
-        return block_cholesky(self.gram[np.ix_(at, at)][None], self.cross[at][None], least)[0]
+        update, pivots = block_cholesky(self.gram[np.ix_(at, at)][None], self.cross[at][None], least)
+        return update, pivots[0]
+
+    def without(self, place: int) -> Candidates:
+        """The candidates except one."""
+        return self._kept(self.gram, self.cross, [i for i in range(self.n) if i != place])
+
+    def given(self, place: int) -> Candidates:
+        """The other candidates, given that one of them is selected."""
+        one = slice(place * self.width, (place + 1) * self.width)
+        gram = self.gram - self.gram[:, one] @ self.gram[one]
+        cross = self.cross - self.gram[:, one] @ self.cross[one]
+        return self._kept(gram, cross, [i for i in range(self.n) if i != place])
+
+    def _kept(self, gram: Floats, cross: Floats, places: Sequence[int]) -> Candidates:
+        blocks = [np.arange(i * self.width, i * self.width + self.ranks[i]) for i in places]
+        return orthonormalised(self.units[list(places)], gram, cross, blocks)
+
+
+class Part(NamedTuple):
+    """Sets that contain the chosen units and any of some linearly independent candidates."""
+
+    chosen: tuple[int, ...]
+    candidates: Candidates
+
+
+def independent_parts(candidates: Candidates, max_size: int, chosen: tuple[int, ...] = ()) -> Iterator[Part]:
+    """Partition all sets without a redundant unit: those with, and those without, each dependent unit in turn."""
+    at = candidates.first_dependent
+    if at is None:
+        yield Part(chosen, candidates)
+        return
+    yield from independent_parts(candidates.without(at), max_size, chosen)
+    if len(chosen) < max_size:
+        yield from independent_parts(candidates.given(at), max_size, (*chosen, int(candidates.units[at])))
 
 
 def candidates_of(projection: Projection, units: Units, pool: Indices) -> Candidates:
@@ -100,28 +135,31 @@ def candidates_of(projection: Projection, units: Units, pool: Indices) -> Candid
     columns = np.concatenate([np.empty(0, dtype=np.intp), *members])
     projection.update(columns)
     equations, W = projection.equations, projection.W[:, columns]
-    diagonal = equations.diagonal[columns]
-    scale = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-    gram = np.where(diagonal > 0, (equations.block(columns) - W.T @ W) / np.outer(scale, scale), 0.0)
-    gram[diagonal == 0] = 0.0
+    varies = equations.diagonal[columns] > 0
+    scale = np.sqrt(np.where(varies, equations.diagonal[columns], 1.0))
+    gram = np.where(np.outer(varies, varies), equations.block(columns) - W.T @ W, 0.0) / np.outer(scale, scale)
     ends = np.cumsum([len(m) for m in members], dtype=np.intp)
-    blocks = [slice(end - len(m), end) for end, m in zip(ends, members, strict=True)]
-    roots = [_orthonormal_columns(gram[block, block]) for block in blocks]
-    kept = np.array([i for i, root in enumerate(roots) if root.shape[1]], dtype=np.intp)
+    blocks = [np.arange(end - len(m), end) for end, m in zip(ends, members, strict=True)]
+    return orthonormalised(pool, gram, projection.residual_cross[columns] / scale[:, None], blocks)
+
+
+def orthonormalised(units: Indices, gram: Floats, cross: Floats, blocks: Sequence[Indices]) -> Candidates:
+    """Candidates from a Gram matrix, in which each unit has a block of columns."""
+    roots = [_orthonormal_columns(gram[np.ix_(block, block)]) for block in blocks]
+    kept = [i for i, root in enumerate(roots) if root.shape[1]]
     ranks = np.array([roots[i].shape[1] for i in kept], dtype=np.intp)
     width = int(ranks.max(initial=1))
-    T = np.zeros((len(columns), len(kept) * width))
+    T = np.zeros((len(gram), len(kept) * width))
     for place, i in enumerate(kept):
         T[blocks[i], place * width : place * width + ranks[place]] = roots[i]
     whole = T.T @ gram @ T
     padding = np.flatnonzero(np.arange(width) >= ranks[:, None])
     whole[padding, padding] = 1.0
-    cross = projection.residual_cross[columns] / scale[:, None]
-    return Candidates(pool[kept], whole, T.T @ cross, ranks, width)
+    return Candidates(units[kept], whole, T.T @ cross, ranks, width)
 
 
 def _orthonormal_columns(block: Floats) -> Floats:
-    """T with T' block T = I, one column per independent column of a Gram matrix of unit columns."""
+    """T with T' block T = I, one column per independent column of a Gram matrix of columns of length 1 at most."""
     basis = np.empty((len(block), 0))
     for column in np.eye(len(block)):
         for _ in range(2):

@@ -127,12 +127,12 @@ class Nodes:
         return np.where(self.free, places, -1)
 
     def bounds(self, at: Indices, units: Indices) -> Floats:
-        """Lower bounds of the loss after deleting a unit and 0, 1, 2, ... followers; infinite where there are fewer.
+        """Lower bounds of the loss after deleting a unit and 1, 2, ... followers; infinite where there are fewer.
 
         The loss is at least that of the worst single deletion, and increases by at least what the powers add up to.
         """
-        more = np.arange(self.free.shape[1])
-        increase = self.tree.fit.increase_from(self.powers[at, units][:, None] + self._least_sums[at][:, :-1])
+        more = np.arange(1, self.free.shape[1])
+        increase = self.tree.fit.increase_from(self.powers[at, units][:, None] + self._least_sums[at][:, 1:-1])
         bound = self.loss[at][:, None] + np.maximum(increase, self.increments[at, units][:, None])
         return np.where(more <= self.followers[at, units][:, None], bound, np.inf)
 

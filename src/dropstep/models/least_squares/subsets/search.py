@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.models.base import BestSets, Indices
-from dropstep.models.least_squares.criteria import OfDeterminant, OfTrace, Size
-from dropstep.models.least_squares.explained import Explained
-from dropstep.models.least_squares.subsets.candidates import Candidates, candidates_of
-from dropstep.models.least_squares.subsets.fit import AnyFit, Fit, fit_of
+from dropstep.models.least_squares.criteria import OfTrace
+from dropstep.models.least_squares.subsets.candidates import Candidates, Part, candidates_of, independent_parts
+from dropstep.models.least_squares.subsets.fit import fit_of
 from dropstep.models.least_squares.subsets.incumbents import Incumbents
 from dropstep.models.least_squares.subsets.nodes import Nodes, Tree
+from dropstep.models.least_squares.subsets.scale import Scale
 
 if TYPE_CHECKING:
     from dropstep.models.least_squares.model import LeastSquares
@@ -34,14 +34,17 @@ def best_sets(
     candidates = candidates_of(model.projection, model.units, pool)
     if not criterion.ordered_by_fit(float(model.projection.size + candidates.ranks.sum()), problem):
         return None
-    transform = criterion.transform if isinstance(criterion, OfTrace) and problem.n_targets > 1 else None
     M = model.explained.M
+    transform = criterion.transform if isinstance(criterion, OfTrace) and problem.n_targets > 1 else None
     if transform is not None:
-        candidates = candidates.transformed(transform)
-        M = transform @ M @ transform.T
-    full = M + problem.sign * candidates.cross.T @ candidates.inverse @ candidates.cross
+        candidates, M = candidates.transformed(transform), transform @ M @ transform.T
+    full = M + problem.sign * candidates.contribution(np.arange(candidates.n)).G
     fit = fit_of(criterion, problem, full)
-    return None if fit is None else _Search(model, candidates, fit, M, full, max_size, n_best, ended).run()
+    if fit is None:
+        return None
+    scale = Scale(model, fit, M, full, equal_ranks=bool((candidates.ranks == 1).all()))
+    limits = min(max_size, candidates.n), problem.max_rank - model.projection.size
+    return _Search(scale, candidates, Incumbents(candidates, scale, limits, n_best), ended).run()
 
 
 @dataclass(eq=False)
@@ -60,47 +63,63 @@ class _Frame:
 
 
 class _Search:
-    """A depth-first search over batches of nodes; incumbents come from forward and backward searches."""
+    """A depth-first search over batches of nodes; incumbents come from forward and backward searches.
+
+    Parameters
+    ----------
+    scale : Scale
+    candidates : Candidates
+        All candidates; those that are linearly dependent are searched in parts.
+    incumbents : Incumbents
+    ended : callable
+        Whether the search is to end now.
+    """
 
     def __init__(
-        self,
-        model: LeastSquares,
-        candidates: Candidates,
-        fit: Fit,
-        M: Floats,
-        full: Floats,
-        max_size: int,
-        n_best: int,
-        ended: Callable[[], object],
+        self, scale: Scale, candidates: Candidates, incumbents: Incumbents, ended: Callable[[], object]
     ) -> None:
-        self.model, self.candidates, self.fit, self.M, self.ended = model, candidates, fit, M, ended
-        self.sign = model.problem.sign
-        self.root = Tree(candidates, fit, self.sign).root(full)
-        interval = float(self.root.loss[0]), float(fit.loss(M[None])[0])
-        limits = min(max_size, candidates.n), model.problem.max_rank - model.projection.size
-        self.incumbents = Incumbents(candidates, self._value, limits, n_best, interval)
+        self.scale, self.candidates, self.incumbents, self.ended = scale, candidates, incumbents, ended
         self.n_evaluations = 0
-        self.batch = max(1, BATCH // max(1, len(candidates.gram) ** 2))
         self.frames: list[_Frame] = []
+        self._place = {unit: place for place, unit in enumerate(candidates.units.tolist())}
+        self._chosen: tuple[int, ...] = ()  # of the present part
+        self._places: Indices = np.empty(0, dtype=np.intp)
 
     def run(self) -> BestSets:
         """Visit every node that its bounds do not exclude."""
-        n = self.candidates.n
-        for places in ((), tuple(range(n))):
-            self._offer(places)
+        self.incumbents.offer(())
         self._forward()
-        self._backward()
-        if n:
-            self._expand(self.root)
+        complete = False
+        for part in independent_parts(self.candidates, self.incumbents.max_size):
+            self._visit(part)
+            if self.ended():
+                break
+        else:
+            complete = True
+        return self._result(complete=complete)
+
+    def _visit(self, part: Part) -> None:
+        """Search the sets of one part."""
+        self._chosen = tuple(self._place[unit] for unit in part.chosen)
+        self._places = np.array([self._place[unit] for unit in part.candidates.units.tolist()], dtype=np.intp)
+        everything = self.candidates.contribution(np.array([*self._chosen, *self._places], dtype=np.intp))
+        tree = Tree(part.candidates, self.scale.fit, self.scale.sign)
+        root = tree.root(self.scale.M + self.scale.sign * everything.G)
+        self._offer(root.present[0])
+        sizes = len(self._chosen) + np.arange(part.candidates.n)
+        if not self.incumbents.may_join(np.full(len(sizes), root.loss[0]), sizes).any():
+            return
+        self._backward(root)
+        self._expand(root)
+        batch = max(1, BATCH // root.A.size)
         while self.frames and not self.ended():
             frame = self.frames[-1]
             if not len(frame.at):
                 self.frames.pop()
                 continue
-            at, units = self._viable(frame.nodes, *frame.take(self.batch))
+            at, units = self._viable(frame.nodes, *frame.take(batch))
             if len(at):
                 self._expand(frame.nodes.deleted(at, units))
-        return self._result()
 
     def _expand(self, nodes: Nodes) -> None:
         """Offer the sets after single deletions, and keep the children that may lead to incumbents."""
@@ -110,41 +129,46 @@ class _Search:
         order = np.argsort(-(nodes.loss[at] + nodes.increments[at, units]), kind="stable")
         self.frames.append(_Frame(nodes, at[order], units[order]))
 
+    def _viable(self, nodes: Nodes, at: Indices, units: Indices) -> tuple[Indices, Indices]:
+        """Children, of which some proper subset may join the incumbents."""
+        joins = self.incumbents.may_join(nodes.bounds(at, units), self._sizes(nodes, at)).any(axis=1)
+        return at[joins], units[joins]
+
+    def _sizes(self, nodes: Nodes, at: Indices) -> Indices:
+        """Sizes of the proper subsets of children: after 1, 2, ... further deletions."""
+        before = len(self._chosen) + nodes.sizes[at][:, None] - 1
+        return np.asarray(before - np.arange(1, nodes.free.shape[1]))
+
+    # --- incumbents --------------------------------------------------------------------------------------------------
+
+    def _offer(self, present: NDArray[np.bool_]) -> None:
+        self.incumbents.offer(tuple(sorted([*self._chosen, *self._places[present].tolist()])))
+
     def _offer_deletions(self, nodes: Nodes, allowed: NDArray[np.bool_]) -> None:
-        after, sizes = nodes.loss[:, None] + nodes.increments, np.broadcast_to(nodes.sizes[:, None] - 1, allowed.shape)
-        at, units = np.nonzero(allowed & self.incumbents.worth_visiting(after, sizes))
+        """Offer the sets after single deletions, best first."""
+        after = nodes.loss[:, None] + nodes.increments
+        sizes = np.broadcast_to(len(self._chosen) + nodes.sizes[:, None] - 1, allowed.shape)
+        at, units = np.nonzero(allowed & self.incumbents.may_join(after, sizes))
         order = np.argsort(after[at, units], kind="stable")
         for i, j in zip(at[order].tolist(), units[order].tolist(), strict=True):
             if after[i, j] <= self.incumbents.limit[sizes[i, j]]:
                 present = nodes.present[i].copy()
                 present[j] = False
-                self._offer(tuple(np.flatnonzero(present).tolist()))
-
-    def _viable(self, nodes: Nodes, at: Indices, units: Indices) -> tuple[Indices, Indices]:
-        """Children, of which some proper subset may join the incumbents."""
-        sizes = nodes.sizes[at][:, None] - 1 - np.arange(self.candidates.n)
-        joins = self.incumbents.worth_visiting(nodes.bounds(at, units), sizes)[:, 1:].any(axis=1)
-        return at[joins], units[joins]
-
-    # --- incumbents --------------------------------------------------------------------------------------------------
+                self._offer(present)
 
     def _forward(self) -> None:
         """Offer the sets of a forward search."""
-        model, places = self.model.copy(), {int(u): i for i, u in enumerate(self.candidates.units)}
-        chosen: list[int] = []
-        while len(chosen) < len(places) and model.saturated() is None:
-            pool = np.array([u for u in places if u not in chosen], dtype=np.intp)
-            scan = model.additions(pool)
-            if not scan.feasible.any():
-                return
-            chosen.append(int(pool[np.where(scan.feasible, scan.gains, -np.inf).argmax()]))
-            model.add(chosen[-1:])
-            self._offer(tuple(sorted(places[u] for u in chosen)))
+        model, chosen, pool = self.scale.model.copy(), [], self.candidates.units.copy()
+        while len(pool) and model.saturated() is None and (scan := model.additions(pool)).feasible.any():
+            at = int(np.where(scan.feasible, scan.gains, -np.inf).argmax())
+            model.add([int(pool[at])])
+            chosen.append(self._place[int(pool[at])])
+            pool = np.delete(pool, at)
+            self.incumbents.offer(tuple(sorted(chosen)))
 
-    def _backward(self) -> None:
+    def _backward(self, nodes: Nodes) -> None:
         """Offer the sets of a backward search that keeps the `BEAM` best nodes of each size."""
-        nodes = self.root
-        for _ in range(self.candidates.n - 1):
+        for _ in range(nodes.free.shape[1] - 1):
             if self.ended():
                 return
             self._offer_deletions(nodes, nodes.present)
@@ -152,58 +176,29 @@ class _Search:
             at, units = np.unravel_index(np.argsort(after, axis=None, kind="stable")[: 4 * BEAM], after.shape)
             present = nodes.present[at]
             present[np.arange(len(at)), units] = False
-            first = np.sort(np.unique(present, axis=0, return_index=True)[1])[:BEAM]
-            first = first[np.isfinite(after[at[first], units[first]])]
+            first = np.sort(np.unique(present, axis=0, return_index=True)[1])
+            first = first[np.isfinite(after[at[first], units[first]])][:BEAM]
             nodes = nodes.deleted(at[first], units[first], every=True)
 
-    # --- values ------------------------------------------------------------------------------------------------------
+    # --- the result --------------------------------------------------------------------------------------------------
 
-    def _offer(self, places: tuple[int, ...]) -> None:
-        self.incumbents.offer(places, lambda G: float(self.fit.loss((self.M + self.sign * G)[None])[0]))
-
-    def _value(self, loss: float, rank: int, size: int) -> float:
-        """The value of a set; units of equal rank are compared by their loss."""
-        if (self.candidates.ranks == 1).all():
-            return -loss
-        return self._score(loss, rank, size)
-
-    def _score(self, loss: float, rank: int, size: int) -> float:
-        """The score of a set, signed so that larger is better."""
-        model = self.model
-        problem, criterion = model.problem, model.criterion
-        if isinstance(self.fit, AnyFit) and not isinstance(criterion, OfDeterminant):
-            return -loss
-        at = Size(float(model.size.rank + rank), float(model.size.units + size))
-        return criterion.better * float(criterion.score(self._read(loss), at, problem))
-
-    def _read(self, loss: float) -> float | Floats:
-        """What the criterion reads of M, from the loss."""
-        criterion, q = self.model.criterion, self.model.problem.n_targets
-        value = -self.sign * loss
-        if isinstance(criterion, OfTrace) or q > 1:
-            return value
-        read: float | Floats = criterion.of(Explained(np.array([[value]]), self.model.problem))
-        return read
-
-    def _result(self) -> BestSets:
-        """The incumbents, and the scores that no set of their size can exceed."""
+    def _result(self, *, complete: bool) -> BestSets:
+        """The incumbents, and the scores that no set that was not visited exceeds."""
         units, sizes = self.candidates.units, self.incumbents.sizes
         sets = {size: [tuple(units[list(places)].tolist()) for places in self.incumbents.sets(size)] for size in sizes}
-        open_losses = self._open_losses()
-        least = self.candidates.least_ranks
-        bounds = {
-            size: self._score(open_losses[size], int(least[size]), size)
-            for size in sizes
-            if np.isfinite(open_losses[size])
-        }
+        losses = self._open_losses()
+        if not complete:  # parts were not visited
+            losses = np.minimum(losses, np.where(self.incumbents.limit > -np.inf, self.scale.interval[0], np.inf))
+        ranks = self.candidates.least_ranks
+        finite = np.flatnonzero(np.isfinite(losses)).tolist()
+        bounds = {size: self.scale.score(float(losses[size]), int(ranks[size]), size) for size in finite}
         return BestSets(sets, bounds, self.n_evaluations)
 
     def _open_losses(self) -> Floats:
         """Lower bounds of the losses of sets of each size that were not visited; infinite if all were."""
         least = np.full(self.candidates.n + 1, np.inf)
         for frame in self.frames:
-            bounds = frame.nodes.bounds(frame.at, frame.units)[:, 1:]
-            sizes = frame.nodes.sizes[frame.at][:, None] - 1 - np.arange(1, self.candidates.n)
-            may = self.incumbents.worth_visiting(bounds, sizes)
+            bounds, sizes = frame.nodes.bounds(frame.at, frame.units), self._sizes(frame.nodes, frame.at)
+            may = self.incumbents.may_join(bounds, sizes)
             np.minimum.at(least, sizes[may], bounds[may])
         return least
