@@ -261,6 +261,8 @@ class Search:
         inside, outside = ordered[:count], ordered[count:]
         scale = max((abs(value) for value in ordered if math.isfinite(value)), default=0.0)
         for value in outside:
+            if 0 < inside[-1] - value < EXACT_GAIN * abs(self.score(())):
+                self.margin = 0.0
             gap = (inside[-1] - value) / scale if scale else 0.0
             if gap > TIE / 100:
                 self.margin = min(self.margin, gap)

@@ -13,6 +13,7 @@ from dropstep.search.moves import exceeds, feasible_gains
 from dropstep.search.search import Search
 from dropstep.search.sets import Optimum, ScoredSet, Units
 
+ROUNDING = 1e-12  # share of the score at the start by which a set must be better than a smaller one
 MAX_ENUMERATED = 20  # units of which every set is evaluated, where there are no bounds
 
 
@@ -25,8 +26,9 @@ def optimum(search: Search, n_best: int, price: float) -> Optimum:
     start = len(search.selected)
     sets = [_scored(search, units) for size in sorted(found.sets) for units in found.sets[size]]
     best = sets[0]
+    rounding = ROUNDING * abs(best.value) if math.isfinite(best.value) else 0.0
     for one in sets[1:]:
-        larger, before = len(one.units) > len(best.units), _objective(best.value, len(best.units), price)
+        larger, before = len(one.units) > len(best.units), _objective(best.value, len(best.units), price) + rounding
         if (larger and price == -math.inf) or exceeds(_objective(one.value, len(one.units), price), before):
             best = one
     reached = _objective(best.value, len(best.units), price)
@@ -74,9 +76,8 @@ def _enumerated(search: Search, pool: Indices, max_size: int, n_best: int) -> Be
     except SearchEndedError as ended:
         search.stop = ended.reason
         bounds = dict.fromkeys(range(1, max_size + 1), math.inf)
-    n_evaluations, search.n_evaluations = search.n_evaluations - before, before
-    search.n_evaluations += n_evaluations
-    return BestSets({size: [one.units for one in sets] for size, sets in found.items()}, bounds, n_evaluations)
+    sets = {size: [one.units for one in some] for size, some in found.items()}
+    return BestSets(sets, bounds, search.n_evaluations - before)
 
 
 def _sets(search: Search, branch: Search, pool: Indices, chosen: Units, room: int) -> Iterator[ScoredSet]:

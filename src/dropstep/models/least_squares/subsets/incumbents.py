@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 
 from dropstep.models.base import TIE
 from dropstep.models.least_squares.subsets.candidates import Candidates
-from dropstep.models.least_squares.subsets.scale import Scale
+from dropstep.models.least_squares.subsets.scale import ROUNDING, Scale
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Places = tuple[int, ...]
 
-ROUNDING = 1e-12  # error of a loss relative to that of the empty set
 HALVINGS = 60  # of an interval of losses
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,12 +11,14 @@ from numpy.typing import NDArray
 
 from dropstep.models.least_squares.criteria import OfDeterminant, OfTrace, Size
 from dropstep.models.least_squares.explained import Explained
-from dropstep.models.least_squares.subsets.fit import AnyFit, Fit
+from dropstep.models.least_squares.subsets.fit import AnyFit, Fit, TraceFit
 
 if TYPE_CHECKING:
     from dropstep.models.least_squares.model import LeastSquares
 
 Floats = NDArray[np.float64]
+
+ROUNDING = 1e-12  # error of a loss relative to that of the empty set
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +46,11 @@ class Scale:
         return self.model.problem.sign
 
     def loss(self, G: Floats) -> float:
-        """The loss of a set that adds to G."""
-        return float(self.fit.loss((self.M + self.sign * G)[None])[0])
+        """The loss of a set that adds to G; residuals at rounding level of the Gram matrix are equal."""
+        loss = float(self.fit.loss((self.M + self.sign * G)[None])[0])
+        return max(loss, ROUNDING * self.interval[1]) if self.sign < 0 and isinstance(self.fit, TraceFit) else loss
 
-    @property
+    @cached_property
     def interval(self) -> tuple[float, float]:
         """Losses of all candidates and of none."""
         return float(self.fit.loss(self.full[None])[0]), float(self.fit.loss(self.M[None])[0])
