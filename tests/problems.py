@@ -244,7 +244,9 @@ def by_library(given: Problem) -> SelectionPath | str:
 
 def _has_no_answer(message: str) -> bool:
     """True if the message says that there are too few rows, or that cp's full model fits exactly."""
-    return any(text in message for text in ("rows", "samples", "degrees of freedom", "at least", "exactly", "one target"))
+    return any(
+        text in message for text in ("rows", "samples", "degrees of freedom", "at least", "exactly", "one target")
+    )
 
 
 def by_reference(given: Problem, solver: str) -> reference.ReferencePath:

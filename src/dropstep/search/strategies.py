@@ -288,5 +288,5 @@ def as_strategy(strategy: Any) -> tuple[str, Strategy]:
     if isinstance(strategy, FBED | Beam | Exhaustive):
         return strategy.name, strategy
     raise ValueError(
-        f"unknown strategy {strategy!r}; there are {', '.join(STRATEGIES)}, or an object such as FBED(rounds=2)"
+        f"unknown strategy {strategy!r}; there are {', '.join(STRATEGIES)}, or an object such as Beam(width=5)"
     )

@@ -90,7 +90,9 @@ def full_model_sigma(problem: Regression, candidates: Sequence[int]) -> Floats:
     """Sigma = E_full / (n - k_full - 1), of the model with all candidates."""
     df = problem.n - size(problem, candidates) - 1
     if df <= 0:
-        raise ValueError(f"the full model of cp and sawa has no residual degrees of freedom (n = {problem.n:g}): pass sigma2.")
+        raise ValueError(
+            f"the full model of cp and sawa has no residual degrees of freedom (n = {problem.n:g}): pass sigma2."
+        )
     return problem.error(candidates) / df
 
 
