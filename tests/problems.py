@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ import dropstep
 import reference
 from dropstep import SelectionPath, Significance, select
 from dropstep.models.least_squares.criteria import CRITERIA
+from dropstep.models.least_squares.subsets import search as subsets
 from dropstep.search.strategies import STRATEGIES
 
 AMBIGUOUS = 1e-6  # relative margin of a decision below which rounding error may decide it
@@ -28,7 +30,10 @@ UNIT_SCALE = dict.fromkeys(["trace", "pillai", "roy", "r2", "adj_r2"], 1.0)
 
 @dataclass(frozen=True)
 class Problem:
-    """A table, its target, and the parameters of a selection; `rounds` among them is that of fbed."""
+    """A table, its target, and the parameters of a selection.
+
+    Among them, `rounds` is that of fbed, `width` that of beam, and `bounds` keeps exhaustive from growing small sets.
+    """
 
     X: NDArray[np.float64]
     y: NDArray[Any]
@@ -177,6 +182,7 @@ def _parameters(
         parameters["width"] = int(rng.integers(1, 5))
     if strategy == "exhaustive":
         _compare_sets(rng, parameters, len(units), n_include)
+        parameters["bounds"] = bool(rng.random() < 0.6)
     return parameters
 
 
@@ -231,7 +237,8 @@ def by_library(given: Problem) -> SelectionPath | str:
         parameters["strategy"] = dropstep.Beam(width=parameters.pop("width"))
     if "rounds" in parameters and hasattr(dropstep, "FBED"):
         parameters["strategy"] = dropstep.FBED(rounds=parameters.pop("rounds"))
-    with warnings.catch_warnings():
+    max_grown = 0 if parameters.pop("bounds", False) else subsets.MAX_GROWN
+    with warnings.catch_warnings(), mock.patch.object(subsets, "MAX_GROWN", max_grown):
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message=".*is a threshold in units of")
         try:
@@ -251,7 +258,7 @@ def _has_no_answer(message: str) -> bool:
 
 def by_reference(given: Problem, solver: str) -> reference.ReferencePath:
     """The path of the reference; an exact fit is one that the solver cannot distinguish from rounding error."""
-    parameters = {name: value for name, value in given.parameters.items() if name != "solver"}
+    parameters = {name: value for name, value in given.parameters.items() if name not in ("solver", "bounds")}
     for name in ("enter", "leave", "drop"):
         if isinstance(rule := parameters.get(name), Significance):
             parameters[name] = reference.Level(rule.level, rule.correction)

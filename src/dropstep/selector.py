@@ -57,9 +57,11 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
         takes parameters, e.g. ``MallowsCp(sigma2=2.0)``.
     enter : float, Significance, StandardErrors or "auto", default="auto"
         A gain must exceed it (the paper's alpha). "auto" is 0 for criteria that charge for size (cp, aic, aicc, bic,
-        ebic, hqc, sawa, amemiya, press), and one standard error of the paired fold differences for estimators; for the others it is an exact
-        partial F test (deviance: a score test) at level 0.05 / number of features that could be chosen.
-        `Significance` is a test at another level; -inf adds features until `max_features` is reached.
+        ebic, hqc, sawa, amemiya, press), and one standard error of the paired fold differences for estimators; for the
+        others it is an exact partial F test (deviance: a score test) at level 0.05 / number of features that could be
+        chosen. `Significance` is a test at another level; -inf adds features until `max_features` is reached. Strategy
+        "exhaustive" maximises the score less `enter` per feature; without a penalty, "auto" is the best set of
+        `max_features`.
     leave : float, Significance, StandardErrors or "auto", default="auto"
         A loss up to it is accepted in backward steps (the paper's beta). "auto" follows an explicit `enter`.
     drop : float, Significance, StandardErrors, "auto" or None, default=None

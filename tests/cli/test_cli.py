@@ -264,7 +264,7 @@ SEARCH = [
     "ranking",
 ]
 KEYS = {
-    "select": [*COMMON, *SEARCH, "notes"],
+    "select": [*COMMON, *SEARCH, "subsets", "notes"],
     "plan": [
         *(*COMMON, "strategy", "solver", "first_scan", "max_evaluations", "max_fits", "table_bytes", "gram_bytes"),
         "notes",

@@ -177,8 +177,8 @@ def beam(search: Search) -> Iterator[Step]:
                 children.setdefault(frozenset([*units, *move.added]), [*units, *move.added])
             if not moves:
                 complete.append(units)
-        beam = best_sets(search, list(children.values()), search.rules.width)
-    (best,) = best_sets(search, complete, 1)
+        beam = best_sets(search, sorted(children.values(), key=sorted), search.rules.width, start)
+    (best,) = best_sets(search, sorted(complete, key=lambda units: (len(units), sorted(units))), 1, start)
     visit(search, start, everything)
     for unit in best[len(start) :]:
         yield search.add([unit], "forward")
@@ -190,19 +190,29 @@ def visit(search: Search, units: Sequence[Unit], everything: Sequence[Unit]) -> 
     search.pool = [unit for unit in everything if unit not in units]
 
 
-def best_sets(search: Search, sets: list[list[Unit]], count: int) -> list[list[Unit]]:
-    """The best sets; of equal ones, those with the lowest indices."""
-    empty = search.score(())
-    value = {frozenset(units): improvement(search.criterion.name, search.score(units), empty) for units in sets}
-    search.narrow(list(value.values()), count)
+def best_sets(search: Search, sets: list[list[Unit]], count: int, start: list[Unit]) -> list[list[Unit]]:
+    """The sets that gain most over the start; of equal ones, the first."""
+    values = gains_over(search, sets, start)
+    search.narrow(values, count)
     chosen: list[list[Unit]] = []
-    remaining = sorted(sets, key=sorted)
-    while remaining and len(chosen) < count:
-        scores = [value[frozenset(units)] for units in remaining]
-        tolerance = TIE * max((abs(search.score(units)) for units in remaining), default=0.0)
-        at = next(i for i, v in enumerate(scores) if v >= max(scores) - (tolerance if math.isfinite(tolerance) else 0))
-        chosen.append(remaining.pop(at))
+    while sets and len(chosen) < count:
+        at = first_of_the_largest(values)
+        chosen.append(sets.pop(at))
+        values.pop(at)
     return chosen
+
+
+def gains_over(search: Search, sets: Sequence[Sequence[Unit]], start: list[Unit]) -> list[float]:
+    """The improvement of each set over the start, or over 0 if that is infinite."""
+    before = search.score(start)
+    before = before if math.isfinite(before) else 0.0
+    return [improvement(search.criterion.name, search.score(units), before) for units in sets]
+
+
+def first_of_the_largest(values: Sequence[float]) -> int:
+    """Index of the first value that equals the largest one up to rounding."""
+    tolerance = TIE * max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    return next(i for i, value in enumerate(values) if value >= max(values) - tolerance)
 
 
 def exhaustive(search: Search) -> Iterator[Step]:
@@ -215,12 +225,10 @@ def exhaustive(search: Search) -> Iterator[Step]:
     sets = [s for k in range(most + 1) for s in combinations(pool, k) if search.irredundant([*start, *s])]
     if price == -math.inf:
         sets = [s for s in sets if len(s) == len(sets[-1])]
-    empty, paid = search.score(()), 0.0 if price == -math.inf else price
-    values = [improvement(search.criterion.name, search.score([*start, *s]), empty) - paid * len(s) for s in sets]
+    gains = gains_over(search, [[*start, *s] for s in sets], start)
+    values = [gain - (0.0 if price == -math.inf else price * len(s)) for gain, s in zip(gains, sets, strict=True)]
     search.narrow(values)
-    scale = max((abs(search.score([*start, *s])) for s in sets), default=0.0)
-    tolerance = TIE * scale if math.isfinite(scale) else 0.0
-    remaining = list(next(s for s, value in zip(sets, values, strict=True) if value >= max(values) - tolerance))
+    remaining = list(sets[first_of_the_largest(values)])
     while remaining:
         before = search.score()
         move = search.best([search.exchange(None, unit, before) for unit in remaining])

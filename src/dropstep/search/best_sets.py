@@ -13,7 +13,6 @@ from dropstep.search.moves import exceeds, feasible_gains
 from dropstep.search.search import Search
 from dropstep.search.sets import Optimum, ScoredSet, Units
 
-ROUNDING = 1e-12  # share of the score at the start by which a set must be better than a smaller one
 MAX_ENUMERATED = 20  # units of which every set is evaluated, where there are no bounds
 
 
@@ -25,20 +24,21 @@ def optimum(search: Search, n_best: int, price: float) -> Optimum:
     found = _best_sets(search, n_best)
     start = len(search.selected)
     sets = [_scored(search, units) for size in sorted(found.sets) for units in found.sets[size]]
+    paid = 0.0 if price == -math.inf else price
+    origin = search.value if math.isfinite(search.value) else 0.0
+
+    def total_gain(value: float, size: int) -> float:
+        return value - origin - paid * (size - start)
+
     best = sets[0]
-    rounding = ROUNDING * abs(best.value) if math.isfinite(best.value) else 0.0
     for one in sets[1:]:
-        larger, before = len(one.units) > len(best.units), _objective(best.value, len(best.units), price) + rounding
-        if (larger and price == -math.inf) or exceeds(_objective(one.value, len(one.units), price), before):
+        gains = total_gain(one.value, len(one.units)), total_gain(best.value, len(best.units))
+        if exceeds(*gains) or (price == -math.inf and len(one.units) > len(best.units)):
             best = one
-    reached = _objective(best.value, len(best.units), price)
     sizes = [size for size in found.bounds if price > -math.inf or start + size == len(best.units)]
-    gaps = [_objective(found.bounds[size], start + size, price) - reached for size in sizes]
+    reached = total_gain(best.value, len(best.units))
+    gaps = [total_gain(found.bounds[size], start + size) - reached for size in sizes]
     return Optimum(tuple(sets), best, max([0.0, *gaps]))
-
-
-def _objective(value: float, size: int, price: float) -> float:
-    return value if price == -math.inf else value - price * size
 
 
 def _best_sets(search: Search, n_best: int) -> BestSets:

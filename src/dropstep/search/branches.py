@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from dropstep.models.base import Scan
+from dropstep.models.base import Floats, Scan
 from dropstep.search.moves import Move, addition_of, first_best
 from dropstep.search.search import Search
 
@@ -50,23 +51,28 @@ def grown(child: Child) -> Branch:
     return Branch(search, (*child.branch.moves, move))
 
 
-def best_children(children: list[Child], count: int) -> list[Child]:
-    """The best children, each set once; of equal ones, up to rounding, those with the lowest indices."""
+def best_children(children: list[Child], count: int, start: float) -> list[Child]:
+    """The best children by their gain over the value at the start, each set once; the lowest indices on ties."""
     different: dict[tuple[int, ...], Child] = {}
     for child in children:
         different.setdefault(child.units, child)
     ordered = [different[units] for units in sorted(different)]
-    values, available = np.array([child.value for child in ordered]), np.ones(len(ordered), dtype=bool)
+    gains, available = _gains([child.value for child in ordered], start), np.ones(len(ordered), dtype=bool)
     chosen: list[Child] = []
-    while len(chosen) < count and (at := first_best(values, available)) is not None:
+    while len(chosen) < count and (at := first_best(gains, available)) is not None:
         available[at] = False
         chosen.append(ordered[at])
     return chosen
 
 
-def best_branch(branches: list[Branch]) -> Branch:
-    """The branch with the best selection; of equal ones, up to rounding, that with the lowest indices."""
-    ordered = sorted(branches, key=lambda branch: branch.units)
-    at = first_best(np.array([branch.search.value for branch in ordered]), np.ones(len(ordered), dtype=bool))
+def best_branch(branches: list[Branch], start: float) -> Branch:
+    """The branch with the best selection; on ties the smallest, then the one with the lowest indices."""
+    ordered = sorted(branches, key=lambda branch: (len(branch.units), branch.units))
+    gains = _gains([branch.search.value for branch in ordered], start)
+    at = first_best(gains, np.ones(len(ordered), dtype=bool))
     assert at is not None
     return ordered[at]
+
+
+def _gains(values: list[float], start: float) -> Floats:
+    return np.array(values) - (start if math.isfinite(start) else 0.0)

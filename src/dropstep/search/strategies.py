@@ -191,12 +191,12 @@ class Beam:
                 children = [branch.children() for branch in beam]
                 complete += [branch for branch, some in zip(beam, children, strict=True) if not some]
                 every = [branch.search for branch in beam]
-                beam = [grown(child) for child in best_children(list(chain(*children)), self.width)]
+                beam = [grown(child) for child in best_children(list(chain(*children)), self.width, search.value)]
                 for one in every:
                     search.absorb(one)
         except SearchEndedError as ended:
             reason, complete = ended.reason, [*complete, *beam]
-        best = best_branch(complete)
+        best = best_branch(complete, search.value)
         best.search.stop = reason or best.search.stop
         search.stop = reason
         yield from search.follow(best.search, best.moves)

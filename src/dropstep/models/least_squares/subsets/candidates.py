@@ -57,11 +57,11 @@ class Candidates:
         return len(self.units)
 
     @cached_property
-    def first_dependent(self) -> int | None:
-        """Place of the first unit that depends, at least in part, on earlier ones."""
+    def dependent(self) -> list[int]:
+        """Places of the units that depend, at least in part, on earlier ones."""
         pivots = self._factored(np.arange(self.n))[1]
-        dependent = np.flatnonzero(pivots <= DEPENDENT)
-        return int(np.repeat(np.arange(self.n), self.ranks)[dependent[0]]) if len(dependent) else None
+        places: list[int] = np.unique(np.repeat(np.arange(self.n), self.ranks)[pivots <= DEPENDENT]).tolist()
+        return places
 
     @cached_property
     def inverse(self) -> Floats:
@@ -71,7 +71,7 @@ class Candidates:
     @cached_property
     def least_ranks(self) -> Indices:
         """Lower bound of the rank of 0, 1, 2, ... units."""
-        ranks = np.sort(self.ranks) if self.first_dependent is None else np.ones_like(self.ranks)
+        ranks = np.ones_like(self.ranks) if self.dependent else np.sort(self.ranks)
         return np.concatenate([[0], np.cumsum(ranks)]).astype(np.intp)
 
     def transformed(self, T: Floats) -> Candidates:
@@ -95,20 +95,15 @@ class Candidates:
         update, pivots = block_cholesky(self.gram[np.ix_(at, at)][None], self.cross[at][None], least)
         return update, pivots[0]
 
-    def without(self, place: int) -> Candidates:
-        """The candidates except one."""
-        return self._kept(self.gram, self.cross, [i for i in range(self.n) if i != place])
-
-    def given(self, place: int) -> Candidates:
-        """The other candidates, given that one of them is selected."""
-        one = slice(place * self.width, (place + 1) * self.width)
-        gram = self.gram - self.gram[:, one] @ self.gram[one]
-        cross = self.cross - self.gram[:, one] @ self.cross[one]
-        return self._kept(gram, cross, [i for i in range(self.n) if i != place])
-
-    def _kept(self, gram: Floats, cross: Floats, places: Sequence[int]) -> Candidates:
-        blocks = [np.arange(i * self.width, i * self.width + self.ranks[i]) for i in places]
-        return orthonormalised(self.units[list(places)], gram, cross, blocks)
+    def without(self, places: Sequence[int], given: int | None = None) -> Candidates:
+        """The candidates except some, and given that one of these is selected."""
+        gram, cross = self.gram, self.cross
+        if given is not None:
+            one = slice(given * self.width, (given + 1) * self.width)
+            gram, cross = gram - gram[:, one] @ gram[one], cross - gram[:, one] @ cross[one]
+        kept = np.delete(np.arange(self.n), list(places))
+        blocks = [np.arange(i * self.width, i * self.width + self.ranks[i]) for i in kept]
+        return orthonormalised(self.units[kept], gram, cross, blocks)
 
 
 class Part(NamedTuple):
@@ -119,14 +114,12 @@ class Part(NamedTuple):
 
 
 def independent_parts(candidates: Candidates, max_size: int, chosen: tuple[int, ...] = ()) -> Iterator[Part]:
-    """Partition all sets without a redundant unit: those with, and those without, each dependent unit in turn."""
-    at = candidates.first_dependent
-    if at is None:
-        yield Part(chosen, candidates)
-        return
-    yield from independent_parts(candidates.without(at), max_size, chosen)
-    if len(chosen) < max_size:
-        yield from independent_parts(candidates.given(at), max_size, (*chosen, int(candidates.units[at])))
+    """Partition all sets without a redundant unit: by the first dependent unit that they contain, if any."""
+    dependent = candidates.dependent
+    yield Part(chosen, candidates.without(dependent))
+    for i, place in enumerate(dependent if len(chosen) < max_size else []):
+        others = candidates.without(dependent[: i + 1], given=place)
+        yield from independent_parts(others, max_size, (*chosen, int(candidates.units[place])))
 
 
 def candidates_of(projection: Projection, units: Units, pool: Indices) -> Candidates:

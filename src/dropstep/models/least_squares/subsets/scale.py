@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.models.least_squares.criteria import OfDeterminant, OfTrace, Size
+from dropstep.models.least_squares.criteria import OfDeterminant, Size
 from dropstep.models.least_squares.explained import Explained
 from dropstep.models.least_squares.subsets.fit import AnyFit, Fit, TraceFit
 
@@ -70,7 +70,7 @@ class Scale:
     def _read(self, measure: float) -> float | Floats:
         """What the criterion reads of M, of which the fit measures the trace or the log determinant."""
         criterion, problem = self.model.criterion, self.model.problem
-        if isinstance(criterion, OfTrace) or problem.n_targets > 1:
+        if problem.n_targets > 1:
             return measure
         read: float | Floats = criterion.of(Explained(np.array([[measure]]), problem))
         return read

@@ -13,6 +13,7 @@ from dropstep.models.base import BestSets, Indices
 from dropstep.models.least_squares.criteria import OfTrace
 from dropstep.models.least_squares.subsets.candidates import Candidates, Part, candidates_of, independent_parts
 from dropstep.models.least_squares.subsets.fit import fit_of
+from dropstep.models.least_squares.subsets.growing import Growing, n_to_grow
 from dropstep.models.least_squares.subsets.incumbents import Incumbents
 from dropstep.models.least_squares.subsets.nodes import Nodes, Tree
 from dropstep.models.least_squares.subsets.scale import Scale
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 BATCH = 2**19  # numbers in the inverse matrices of a batch of nodes
+MAX_GROWN = 5000  # sets that are grown one by one, if these are all that can grow
 BEAM = 64  # nodes per size in the backward search for incumbents
 
 
@@ -89,14 +91,21 @@ class _Search:
         """Visit every node that its bounds do not exclude."""
         self.incumbents.offer(())
         self._forward()
-        complete = False
+        if n_to_grow(self.candidates.n, self.incumbents.max_size) <= MAX_GROWN:
+            growing = Growing(self.scale, self.candidates, self.incumbents)
+            complete = growing.run(self.ended)
+            self.n_evaluations = growing.n_evaluations
+        else:
+            complete = self._visit_parts()
+        return self._result(complete=complete)
+
+    def _visit_parts(self) -> bool:
+        """Search all parts; False if the search ended before."""
         for part in independent_parts(self.candidates, self.incumbents.max_size):
             self._visit(part)
             if self.ended():
-                break
-        else:
-            complete = True
-        return self._result(complete=complete)
+                return False
+        return True
 
     def _visit(self, part: Part) -> None:
         """Search the sets of one part."""
