@@ -81,7 +81,10 @@ class Search:
 
     def score(self, units: Sequence[Unit] | None = None) -> float:
         """The score of some units, by default of the selected ones."""
-        return score_of(self.problem, self.criterion, self.selected if units is None else units)
+        units = self.selected if units is None else units
+        if self.criterion.name == "sawa" and self.problem.is_exact(flat(units)):
+            self.margin = 0.0  # 1 / RSS of an exact fit is rounding error
+        return score_of(self.problem, self.criterion, units)
 
     def gain(self, after: Sequence[Unit], before: float) -> float:
         """The gain of the selection `after` over a score `before`."""

@@ -67,6 +67,11 @@ class Scale:
         then = Size(float(model.size.rank + rank), float(model.size.units + size))
         return criterion.better * float(criterion.score(self._read(-self.sign * loss), then, model.problem))
 
+    def best_score(self, loss: float, rank: int, size: int) -> float:
+        """The score that sets of at least a loss cannot exceed; a residual at rounding level may be 0."""
+        rounding = self.sign < 0 and isinstance(self.fit, TraceFit) and loss <= ROUNDING * self.interval[1]
+        return self.score(0.0 if rounding else loss, rank, size)
+
     def _read(self, measure: float) -> float | Floats:
         """What the criterion reads of M, of which the fit measures the trace or the log determinant."""
         criterion, problem = self.model.criterion, self.model.problem

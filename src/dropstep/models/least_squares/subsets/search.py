@@ -200,7 +200,7 @@ class _Search:
             losses = np.minimum(losses, np.where(self.incumbents.limit > -np.inf, self.scale.interval[0], np.inf))
         ranks = self.candidates.least_ranks
         finite = np.flatnonzero(np.isfinite(losses)).tolist()
-        bounds = {size: self.scale.score(float(losses[size]), int(ranks[size]), size) for size in finite}
+        bounds = {size: self.scale.best_score(float(losses[size]), int(ranks[size]), size) for size in finite}
         return BestSets(sets, bounds, self.n_evaluations)
 
     def _open_losses(self) -> Floats:
