@@ -242,14 +242,14 @@ def test_estimators_are_enumerated_whatever_the_race_says():
 
 
 @pytest.mark.parametrize("model", ["linear", "logistic", LinearRegression()])
-def test_a_beam_of_width_one_is_forward_and_a_wide_one_is_exhaustive(model):
+def test_a_beam_of_width_one_is_forward_backward_and_a_wide_one_is_exhaustive(model):
     X, y = table(6, n=80)
     criterion = "auto" if isinstance(model, LinearRegression) else "aic"
     model = Estimator(model, racing=False) if criterion == "auto" else model
     y = y > 0 if model == "logistic" else y
     common = {"model": model, "criterion": criterion, "enter": 0}
     if model != "logistic":  # whose forward search refits a shortlist
-        forward, narrow = (select(X, y, strategy=s, **common) for s in ("forward", Beam(width=1)))
+        forward, narrow = (select(X, y, strategy=s, **common) for s in ("forward_backward", Beam(width=1)))
         assert [step.features for step in narrow.steps] == [step.features for step in forward.steps]
         assert narrow.stop is forward.stop
     common |= {"enter": -math.inf, "max_features": 3}

@@ -165,7 +165,7 @@ def swap(search: Search) -> Iterator[Step]:
 
 
 def beam(search: Search) -> Iterator[Step]:
-    """Keep the `width` best sets of each size, each grown by all that may enter; add the best set that cannot grow."""
+    """Grow the `width` best sets of each size by all that may enter; then backward from the best that cannot grow."""
     start, everything = list(search.selected), sorted([*search.selected, *search.pool])
     beam, complete = [start], []
     while beam:
@@ -182,6 +182,7 @@ def beam(search: Search) -> Iterator[Step]:
     visit(search, start, everything)
     for unit in best[len(start) :]:
         yield search.add([unit], "forward")
+    yield from backward(search)
 
 
 def visit(search: Search, units: Sequence[Unit], everything: Sequence[Unit]) -> None:

@@ -184,6 +184,8 @@ class Brute:
                 complete += [] if allowed else [self.selected]
             beam = sorted(children.values(), key=lambda units: -self.table.value(units))[:10]
         self.selected = max(complete, key=self.table.value)
+        self.recall()
+        self.backward()
 
     def run_exhaustive(self) -> None:
         sets = [list(s) for k in range(1 + min(self.cap, 8)) for s in combinations(range(8), k)]

@@ -156,9 +156,9 @@ def swap(search: Search) -> Steps:
 
 @dataclass(frozen=True)
 class Beam:
-    """Forward from the best `width` sets of each size at once; the result is the best set that cannot grow.
+    """Forward from the best `width` sets of each size at once, then backward from the best set that cannot grow.
 
-    A set grows by every candidate that may enter, and each set counts once. A width of 1 is forward selection.
+    A set grows by every candidate that may enter, and each set counts once. A width of 1 is `forward_backward`.
 
     Parameters
     ----------
@@ -200,6 +200,8 @@ class Beam:
         best.search.stop = reason or best.search.stop
         search.stop = reason
         yield from search.follow(best.search, best.moves)
+        if reason is None:
+            yield from backward(search)
 
 
 @dataclass(frozen=True)

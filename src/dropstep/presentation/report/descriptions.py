@@ -12,7 +12,7 @@ STRATEGIES = {
     "fbed": "forward with early dropping, repeated in rounds, then one backward pass",
     "floating": "after every addition, remove features while that beats the best selection of the smaller size so far",
     "swap": "forward to the end, then exchange a selected feature for a candidate while the score improves",
-    "beam": "forward from the best sets of each size at once; the best set that cannot grow",
+    "beam": "forward from the best sets of each size at once, then backward from the best set that cannot grow",
     "exhaustive": "the best set of all, which maximises the score less `enter` per feature",
 }
 
