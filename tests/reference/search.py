@@ -263,7 +263,7 @@ class Search:
         ordered = sorted(values, reverse=True)
         inside, outside = ordered[:count], ordered[count:]
         scale = max((abs(value) for value in ordered if math.isfinite(value)), default=0.0)
-        for value in outside:
+        for value in (v for v in outside if math.isfinite(v)):
             if 0 < inside[-1] - value < EXACT_GAIN * abs(self.score(())):
                 self.margin = 0.0
             gap = (inside[-1] - value) / scale if scale else 0.0
