@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 
 from reference.least_squares.criteria import improvement
-from reference.least_squares.projection import Unit
+from reference.least_squares.projection import Unit, flat
 from reference.search import TIE, Move, Search, Step
 
 Strategy = Callable[[Search], Iterator[Step]]
@@ -195,6 +195,8 @@ def best_sets(search: Search, sets: list[list[Unit]], count: int, start: list[Un
     """The sets that gain most over the start; of equal ones, the first."""
     values = gains_over(search, sets, start)
     search.narrow(values, count)
+    if sum(search.problem.is_exact(flat(units)) for units in sets) > 1:
+        search.margin = 0.0  # the gains of exact fits are limited by rounding error, which depends on the set before
     chosen: list[list[Unit]] = []
     while sets and len(chosen) < count:
         at = first_of_the_largest(values)
