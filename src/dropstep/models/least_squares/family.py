@@ -102,13 +102,13 @@ class LeastSquaresProblem:
     def _rows(self, criterion: Criterion) -> RegressionRows:
         """The rows, for a criterion that reads them."""
         sample = self.sample
+        if self.equations.solver == "columns":
+            return RegressionRows(self.equations)
         if not isinstance(sample, Sample):
             raise ValueError(
                 f"criterion {criterion.name!r} reads the rows, which Moments do not contain; pass X and y, or use "
                 "criterion='aicc'"
             )
-        if self.equations.solver == "columns":
-            return RegressionRows(self.equations)
         return RegressionRows(problem_of(sample.table, sample.target, sample.weights, "columns"))
 
     def notes(self, model: LeastSquares, excluded: set[int]) -> Iterator[str]:

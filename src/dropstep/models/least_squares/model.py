@@ -19,7 +19,6 @@ from dropstep.models.least_squares.explained import Explained
 from dropstep.models.least_squares.moves import moves_of
 from dropstep.models.least_squares.problem import Problem
 from dropstep.models.least_squares.rows import RegressionRows, RowFit
-from dropstep.models.least_squares.subsets.search import best_sets
 from dropstep.models.least_squares.updates import RankUpdate
 from dropstep.projection.projection import Projection
 from dropstep.result import PartialTest, StopReason
@@ -171,6 +170,10 @@ class LeastSquares:
 
     def best_sets(self, units: Indices, max_size: int, n_best: int, ended: Callable[[], object]) -> BestSets | None:
         """The best sets of each size that can be added, by branch and bound; None if the criterion has no bounds."""
+        from dropstep.models.least_squares.subsets.search import (
+            best_sets,
+        )  # a part of the package that few searches use
+
         return best_sets(self, units, max_size, n_best, ended)
 
     # --- moves -------------------------------------------------------------------------------------------------------
