@@ -12,14 +12,16 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from numpy.typing import NDArray
 
 import dropstep
 import reference
-from dropstep import EBIC, MallowsCp, SelectionPath, Significance, select
+from dropstep import SelectionPath, Significance, select
 from dropstep.models.least_squares.criteria import CRITERIA
+from dropstep.models.least_squares.subsets import search as subsets
 from dropstep.search.strategies import STRATEGIES
 
 AMBIGUOUS = 1e-6  # relative margin of a decision below which rounding error may decide it
@@ -28,7 +30,10 @@ UNIT_SCALE = dict.fromkeys(["trace", "pillai", "roy", "r2", "adj_r2"], 1.0)
 
 @dataclass(frozen=True)
 class Problem:
-    """A table, its target, and the parameters of a selection; `rounds` among them is that of fbed."""
+    """A table, its target, and the parameters of a selection.
+
+    Among them, `rounds` is that of fbed, `width` that of beam, and `bounds` keeps exhaustive from growing small sets.
+    """
 
     X: NDArray[np.float64]
     y: NDArray[Any]
@@ -137,6 +142,8 @@ def _options(rng: np.random.Generator, criterion: str, n: int, p: int) -> dict[s
     if criterion == "cp":
         options = {"per_sample": True} if rng.random() < 0.3 else {}
         return options | ({} if n > p + 8 and rng.random() < 0.6 else {"sigma2": float(rng.uniform(0.3, 3))})
+    if criterion == "sawa":
+        return {} if n > p + 8 and rng.random() < 0.6 else {"sigma2": float(rng.uniform(0.3, 3))}
     if criterion == "ebic" and rng.random() < 0.4:
         return {"gamma": float(rng.choice([0.0, 0.5, 1.0])), "corrected": bool(rng.random() < 0.5)}
     return {}
@@ -171,7 +178,21 @@ def _parameters(
     parameters |= _rules(rng, y, criterion)
     if strategy == "fbed":
         parameters["rounds"] = [0, 1, 2, math.inf][int(rng.integers(4))]
+    if strategy == "beam":
+        parameters["width"] = int(rng.integers(1, 5))
+    if strategy == "exhaustive":
+        _compare_sets(rng, parameters, len(units), n_include)
+        parameters["bounds"] = bool(rng.random() < 0.6)
     return parameters
+
+
+def _compare_sets(rng: np.random.Generator, parameters: dict[str, Any], n_units: int, n_include: int) -> None:
+    """Sets are compared by scores, and the reference evaluates them all: no tests, and not too many sets."""
+    for name in ("enter", "leave", "drop"):
+        if isinstance(parameters.get(name), Significance):
+            del parameters[name]
+    if n_units > 7 or rng.random() < 0.5 or parameters.get("enter", "auto") == "auto":
+        parameters["max_features"] = n_include + int(rng.integers(1, 4 if n_units > 7 else 7))
 
 
 def _rules(rng: np.random.Generator, y: NDArray[Any], criterion: str) -> dict[str, Any]:
@@ -210,11 +231,14 @@ def by_library(given: Problem) -> SelectionPath | str:
     """The library's path, or the message of the ValueError that it raises."""
     criterion: Any = given.criterion
     if given.options:
-        criterion = (EBIC if criterion == "ebic" else MallowsCp)(**given.options)
+        criterion = CRITERIA[criterion](**given.options)
     parameters = dict(given.parameters)
+    if "width" in parameters:
+        parameters["strategy"] = dropstep.Beam(width=parameters.pop("width"))
     if "rounds" in parameters and hasattr(dropstep, "FBED"):
         parameters["strategy"] = dropstep.FBED(rounds=parameters.pop("rounds"))
-    with warnings.catch_warnings():
+    max_grown = 0 if parameters.pop("bounds", False) else subsets.MAX_GROWN
+    with warnings.catch_warnings(), mock.patch.object(subsets, "MAX_GROWN", max_grown):
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message=".*is a threshold in units of")
         try:
@@ -227,12 +251,14 @@ def by_library(given: Problem) -> SelectionPath | str:
 
 def _has_no_answer(message: str) -> bool:
     """True if the message says that there are too few rows, or that cp's full model fits exactly."""
-    return any(text in message for text in ("rows", "samples", "degrees of freedom", "at least", "exactly"))
+    return any(
+        text in message for text in ("rows", "samples", "degrees of freedom", "at least", "exactly", "one target")
+    )
 
 
 def by_reference(given: Problem, solver: str) -> reference.ReferencePath:
     """The path of the reference; an exact fit is one that the solver cannot distinguish from rounding error."""
-    parameters = {name: value for name, value in given.parameters.items() if name != "solver"}
+    parameters = {name: value for name, value in given.parameters.items() if name not in ("solver", "bounds")}
     for name in ("enter", "leave", "drop"):
         if isinstance(rule := parameters.get(name), Significance):
             parameters[name] = reference.Level(rule.level, rule.correction)
@@ -259,7 +285,7 @@ def _differences(fast: SelectionPath, slow: reference.ReferencePath, criterion: 
             x, y = getattr(a, name), getattr(b, name)
             if x != y and not abs(x - y) <= 1e-7 * abs(y) + 1e-9 * scale:
                 yield f"step {i}: {name} {x!r} instead of {y!r}"
-    if fast.n_evaluations != slow.n_evaluations:
+    if fast.strategy != "exhaustive" and fast.n_evaluations != slow.n_evaluations:
         yield f"{fast.n_evaluations} evaluations instead of {slow.n_evaluations}"
 
 

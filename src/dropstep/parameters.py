@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dropstep.models.glm.family import LikelihoodFamily
     from dropstep.models.least_squares.criteria import Criterion
     from dropstep.search.rules import Significance, StandardErrors
-    from dropstep.search.strategies import FBED
+    from dropstep.search.strategies import FBED, Beam, Exhaustive
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -22,7 +22,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 class Parameters:
     """Parameters of a selection and their defaults; `Selector` documents them."""
 
-    strategy: str | FBED = "dropping"
+    strategy: str | FBED | Beam | Exhaustive = "dropping"
     model: (
         Literal["auto", "linear", "discriminant", "logistic", "poisson", "gamma", "cox"]
         | LikelihoodFamily

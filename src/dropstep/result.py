@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from scipy import special
 
 from dropstep.coefficients import Coefficients
+from dropstep.subsets import Subsets
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,6 +37,7 @@ class StopReason(enum.Enum):
     CONSTANT = "every feature is constant"
     CYCLE = "a selection recurred; continuing would cycle"
     FAILED = "the estimator cannot be fitted on any remaining candidate"
+    OPTIMAL = "the selection is proven to be the best"
     CALLBACK = "a callback returned True"
     MAX_TIME = "max_time is reached"
     INTERRUPTED = "it was interrupted"
@@ -177,6 +179,8 @@ class SelectionPath:
         the model has none.
     encoding : Encoding or None
         How the columns of the design matrix encode the features; None if they are the features.
+    subsets : Subsets or None
+        The best sets of each size, for strategy "exhaustive".
     """
 
     selected: tuple[int, ...]
@@ -209,6 +213,7 @@ class SelectionPath:
     from_moments: bool = field(default=False, repr=False, compare=False)
     coefficients: Coefficients | None = field(default=None, repr=False, compare=False)
     encoding: Encoding | None = field(default=None, repr=False, compare=False)
+    subsets: Subsets | None = field(default=None, repr=False, compare=False)
 
     @property
     def selected_names(self) -> tuple[str, ...]:

@@ -22,10 +22,12 @@ from dropstep.models.families import as_family
 from dropstep.models.resampling import Evaluation, Resamples, SearchEndedError
 from dropstep.parameters import NAMES, RESOURCES, Parameters, non_default, with_parameters
 from dropstep.result import SelectionPath, Step, StopReason, feature_names
+from dropstep.search.equivalents import equivalents as find_equivalents
 from dropstep.search.limits import Limits
 from dropstep.search.rules import as_rules, numbers_like_levels
 from dropstep.search.search import Search
 from dropstep.search.strategies import Steps, Strategy, as_strategy
+from dropstep.subsets import Subset, Subsets
 
 Callback = Callable[[Step], bool | None]
 Progress = Callable[[int, int], bool | None]
@@ -128,11 +130,11 @@ n_jobs, random_state, max_time, checkpoint
             for caution in cautions:
                 warnings.warn(caution, UserWarning, stacklevel=2)
             run = _run(search, strategy, report, callback)
-            near = search.equivalents() if equivalents and search.resampled is None else (None, None)
+            near = find_equivalents(search) if equivalents and search.resampled is None else (None, None)
         finally:
             if search.resampled is not None:
                 search.resampled.close()
-    notes = (*cautions, *sample.notes, *problem.notes(model, set(units.columns(sample.choice.exclude))))
+    notes = (*cautions, *search.notes, *sample.notes, *problem.notes(model, set(units.columns(sample.choice.exclude))))
     per_row = tuple(name for name, value in (("offset", offset), ("strata", strata)) if value is not None)
     given_as = _Given(non_default(given), sample_weight is not None, per_row, isinstance(X, Moments))
     varies = bool(problem.varying.any())
@@ -204,6 +206,7 @@ def _n_fits_remaining(search: Search) -> int:
 
 def _run(search: Search, strategy: Strategy, report: _FitReport, callback: Callback | None) -> _Run:
     start, n_candidates = search.score, len(search.pool)
+    search.ended = report.reason
     return _Run(start, n_candidates, tuple(_until(_steps(search, strategy), search, report, callback)))
 
 
@@ -253,7 +256,20 @@ def _path(
         from_moments=given.from_moments,
         encoding=sample.encoding,
         coefficients=_coefficients(model, sample, search.units.columns(search.selected)),
+        subsets=_subsets(search, sample, model),
     )
+
+
+def _subsets(search: Search, sample: Features, model: FamilyModel) -> Subsets | None:
+    """The best sets of each size, in features; None if the strategy does not compare sets."""
+    if search.optimum is None:
+        return None
+    sign = 1 if model.greater_is_better else -1
+    sets = [
+        Subset(tuple(sorted(search.units.features(one.units))), len(one.units), sign * one.value)
+        for one in search.optimum.sets
+    ]
+    return Subsets(tuple(sets), search.optimum.gap, sample.names)
 
 
 def _units(sample: Features, n_columns: int) -> Units:
@@ -338,8 +354,11 @@ def _until(steps: Steps, search: Search, report: _FitReport, callback: Callback 
     try:
         for step in steps:
             yield step
-            reason = StopReason.CALLBACK if callback is not None and callback(step) else report.reason()
-            if reason is not None:
+            if callback is not None and callback(step):
+                search.stop = StopReason.CALLBACK
+                return
+            reason = report.reason()
+            if reason is not None and reason is not search.stop:  # otherwise the strategy ends by itself
                 search.stop = reason
                 return
     except SearchEndedError as ended:

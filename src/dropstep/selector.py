@@ -44,10 +44,11 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
 
     Parameters
     ----------
-    strategy : str or FBED, default="dropping"
+    strategy : str, FBED, Beam or Exhaustive, default="dropping"
         "dropping": forward selection with early dropping, a second forward pass over dropped candidates, then one
         backward pass. Others: "forward", "backward", "stepwise", "bidirectional", "forward_backward", "fbed",
-        "floating", "swap"; see ``dropstep.search.strategies``. An object takes parameters, e.g. ``FBED(rounds=2)``.
+        "floating", "swap", "beam", "exhaustive"; see ``dropstep.search.strategies``. An object takes parameters, e.g.
+        ``FBED(rounds=2)``, ``Beam(width=5)`` or ``Exhaustive(n_best=3)``.
     model : str, Logistic, Poisson, Gamma, Cox, Estimator or estimator, default="auto"
         "linear" (least squares), "discriminant" (separation of classes), "logistic", "poisson", "gamma" or "cox"; or a
         scikit-learn estimator, whose features are selected by cross-validation. An object takes parameters, e.g.
@@ -55,15 +56,17 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
         holds classes if it is text, boolean, two distinct integers, or up to 32 distinct integers that occur 4 times
         each on average.
     criterion : str, Criterion or callable, default="auto"
-        linear: rss, r2, adj_r2, cp, aic, aicc, bic, ebic; discriminant: trace, pillai, wilks, roy; likelihoods: aic,
-        aicc, bic, ebic, deviance; estimators: the name of a scorer, or a callable ``scorer(estimator, X, y)``. "auto"
-        is ebic, trace for "discriminant", and the estimator's own score. An object takes parameters, e.g.
-        ``MallowsCp(sigma2=2.0)``.
+        linear: rss, r2, adj_r2, cp, aic, aicc, bic, ebic, hqc, sawa, amemiya, press; discriminant: trace, pillai,
+        wilks, roy; likelihoods: aic, aicc, bic, ebic, deviance; estimators: the name of a scorer, or a callable
+        ``scorer(estimator, X, y)``. "auto" is ebic, trace for "discriminant", and the estimator's own score. An object
+        takes parameters, e.g. ``MallowsCp(sigma2=2.0)``.
     enter : float, Significance, StandardErrors or "auto", default="auto"
         A gain must exceed it (the paper's alpha). "auto" is 0 for criteria that charge for size (cp, aic, aicc, bic,
-        ebic), and one standard error of the paired fold differences for estimators; for the others it is an exact
-        partial F test (deviance: a score test) at level 0.05 / number of features that could be chosen.
-        `Significance` is a test at another level; -inf adds features until `max_features` is reached.
+        ebic, hqc, sawa, amemiya, press), and one standard error of the paired fold differences for estimators; for the
+        others it is an exact partial F test (deviance: a score test) at level 0.05 / number of features that could be
+        chosen. `Significance` is a test at another level; -inf adds features until `max_features` is reached. Strategy
+        "exhaustive" maximises the score less `enter` per feature; without a penalty, "auto" is the best set of
+        `max_features`.
     leave : float, Significance, StandardErrors or "auto", default="auto"
         A loss up to it is accepted in backward steps (the paper's beta). "auto" follows an explicit `enter`.
     drop : float, Significance, StandardErrors, "auto" or None, default=None

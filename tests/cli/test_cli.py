@@ -65,6 +65,8 @@ def test_criteria_take_parameters(text, made):
         ("--max-features 0", "must be an integer of at least 1; got '0'"),
         ("--max-features many", "must be an integer of at least 1; got 'many'"),
         ("--strategy fbed:rounds=-1", "rounds must be a whole number from 0"),
+        ("--strategy beam:width=0", "width must be a whole number from 1; got 0"),
+        ("--strategy exhaustive:best=2", "exhaustive takes n_best; got 'best'"),
         ("--target ''", "--target is empty"),
         ("--separator ab", "must be one character"),
         ("--strategy best", "unknown strategy 'best'"),
@@ -264,7 +266,7 @@ SEARCH = [
     "ranking",
 ]
 KEYS = {
-    "select": [*COMMON, *SEARCH, "notes"],
+    "select": [*COMMON, *SEARCH, "subsets", "notes"],
     "plan": [
         *(*COMMON, "strategy", "solver", "first_scan", "max_evaluations", "max_fits", "table_bytes", "gram_bytes"),
         "notes",

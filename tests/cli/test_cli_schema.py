@@ -70,7 +70,8 @@ def write_gaps() -> None:
 WINE = "select wine.csv --target"
 REFUSED = "compare wine.csv --target alcohol --strategies backward,stepwise --enter 1 --leave 2"
 LINES = [
-    *(f"{WINE} class --strategy {strategy}" for strategy in STRATEGIES),
+    *(f"{WINE} class --strategy {strategy}" for strategy in STRATEGIES if strategy != "exhaustive"),
+    f"{WINE} class --strategy exhaustive --max-features 3",
     *(
         f"{WINE} {'class' if c.kind == 'discriminant' else 'alcohol'} --criterion {name}"
         for name, c in CRITERIA.items()
@@ -83,6 +84,8 @@ LINES = [
     f"{WINE} alcohol --enter=-inf --max-features 3 --quiet",
     f"{WINE} class --dry-run",
     f"{WINE} alcohol --dry-run --strategy fbed:rounds=2 --max-features 4",
+    f"{WINE} alcohol --strategy exhaustive:n_best=2 --criterion press --max-features 2",
+    f"{WINE} alcohol --strategy beam:width=3 --criterion hqc",
     "select people.csv --target income --weights weight",
     "select people.csv --target member --include town --exclude id,code",
     "select people.csv --target income --categorical age --dry-run",

@@ -51,7 +51,8 @@ def test_a_group_that_explains_the_target_exactly_stays(strategy: str, solver: s
     X, y = np.c_[np.eye(4)[c][:, 1:], noise], np.array([0, 1.3, -2.1, 5.7])[c]
     path = select(X, y, model="linear", strategy=strategy, groups=[0, 0, 0, 1, 2], solver=solver)
     assert path.selected == (0, 1, 2)
-    assert path.stop is (StopReason.LEAVE if strategy == "backward" else StopReason.EXACT)
+    expected = {"backward": StopReason.LEAVE, "exhaustive": StopReason.OPTIMAL}.get(strategy, StopReason.EXACT)
+    assert path.stop is expected
 
 
 def with_a_noise_factor(seed: int) -> tuple[np.ndarray, np.ndarray, list[int]]:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
-from dropstep import FBED, MallowsCp, SelectionPath, Step, StopReason, select
+from dropstep import FBED, Exhaustive, MallowsCp, SelectionPath, Step, StopReason, select
 from dropstep.presentation import summary
 from dropstep.presentation.html import Html, feature_name, feature_names, tag, text
 from dropstep.presentation.report import report_html, save_report
@@ -513,3 +513,15 @@ def test_every_stop_and_strategy_has_a_page(diabetes: SelectionPath) -> None:
         assert str(stop) in Page(report_html(replace(diabetes, stop=stop))).text.replace("\u2019", "'")
     for strategy in ("forward", "backward", "stepwise", "forward_backward", "fbed", "floating", "swap"):
         Page(report_html(crooked(strategy, p=20)))
+
+
+def test_best_subsets_are_listed_with_the_selected_one_in_bold() -> None:
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    path = select(X, y, strategy=Exhaustive(n_best=2), criterion="bic", max_features=2)
+    page = report_html(path)
+    assert "The selected set is proven to be the best." in page
+    assert page.count('<th scope="row"><b>') == 1
+    assert "Best subsets" not in report_html(select(X, y))
+    ended = replace(path, subsets=replace(path.subsets, gap=1.5))
+    assert f"a set that scores better by up to {number(1.5)} may exist" in report_html(ended)
+    assert "a better set may exist" in report_html(replace(path, subsets=replace(path.subsets, gap=math.inf)))

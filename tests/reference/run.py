@@ -44,6 +44,7 @@ def run(
     drop: Threshold | None = None,
     max_features: int | None = None,
     rounds: float = 1,
+    width: int = 10,
     include: Sequence[int] = (),
     exclude: Sequence[int] = (),
     groups: Sequence[Any] | None = None,
@@ -61,7 +62,10 @@ def run(
         rules_of(problem, criterion, pool, enter, leave, drop),
         max_features=math.inf if max_features is None else max_features,
         rounds=rounds,
+        width=width,
     )
+    if strategy == "exhaustive" and enter == "auto" and criterion not in PENALISED:
+        rules = replace(rules, enter=-math.inf)
     numbers = not isinstance(rules.enter, Level) and not isinstance(rules.leave, Level)
     if strategy == "stepwise" and numbers and rules.leave > rules.enter:
         raise ValueError(f"stepwise could cycle: leave={rules.leave} is above enter={rules.enter}.")

@@ -54,6 +54,7 @@ class Rules:
     drop: float | Level
     max_features: float = math.inf
     rounds: float = 1
+    width: int = 10
 
 
 @dataclass
@@ -80,7 +81,10 @@ class Search:
 
     def score(self, units: Sequence[Unit] | None = None) -> float:
         """The score of some units, by default of the selected ones."""
-        return score_of(self.problem, self.criterion, self.selected if units is None else units)
+        units = self.selected if units is None else units
+        if self.criterion.name == "sawa" and self.problem.is_exact(flat(units)):
+            self.margin = 0.0  # 1 / RSS of an exact fit is rounding error
+        return score_of(self.problem, self.criterion, units)
 
     def gain(self, after: Sequence[Unit], before: float) -> float:
         """The gain of the selection `after` over a score `before`."""
@@ -117,6 +121,13 @@ class Search:
         rank = max(self.rank([*units, unit]), self.rank(units) + 1)
         estimable = self.problem.df_null - rank >= self.problem.min_residual_df
         return estimable and not self.adds_nothing(units, unit)
+
+    def irredundant(self, units: Sequence[Unit]) -> bool:
+        """True if the rows suffice, and no unit that may be chosen is in the span of the others."""
+        if self.problem.df_null - self.rank(units) < self.problem.min_residual_df:
+            return False
+        chosen = [unit for unit in units if unit not in self.include]
+        return not any(self.adds_nothing([other for other in units if other != unit], unit) for unit in chosen)
 
     @property
     def full(self) -> bool:
@@ -246,6 +257,18 @@ class Search:
             gaps = [(max(real) - value) / scale for value in real if scale]
             self.margin = min([self.margin, *(gap for gap in gaps if gap > TIE / 100)])
         return largest(moves, gains)
+
+    def narrow(self, values: Sequence[float], count: int = 1) -> None:
+        """Update the margin by the distance of the first `count` of some values from the others, larger is better."""
+        ordered = sorted(values, reverse=True)
+        inside, outside = ordered[:count], ordered[count:]
+        scale = max((abs(value) for value in ordered if math.isfinite(value)), default=0.0)
+        for value in (v for v in outside if math.isfinite(v)):
+            if 0 < inside[-1] - value < EXACT_GAIN * abs(self.score(())):
+                self.margin = 0.0
+            gap = (inside[-1] - value) / scale if scale else 0.0
+            if gap > TIE / 100:
+                self.margin = min(self.margin, gap)
 
     def improves(self, move: Move) -> bool:
         """True if an exchange improves the score by more than rounding error."""

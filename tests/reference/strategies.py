@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
 
 from reference.least_squares.criteria import improvement
-from reference.least_squares.projection import Unit
+from reference.least_squares.projection import Unit, flat
 from reference.search import TIE, Move, Search, Step
 
 Strategy = Callable[[Search], Iterator[Step]]
@@ -163,6 +164,82 @@ def swap(search: Search) -> Iterator[Step]:
         yield search.add(move.added, "swap")
 
 
+def beam(search: Search) -> Iterator[Step]:
+    """Grow the `width` best sets of each size by all that may enter; then backward from the best that cannot grow."""
+    start, everything = list(search.selected), sorted([*search.selected, *search.pool])
+    beam, complete = [start], []
+    while beam:
+        children: dict[frozenset[Unit], list[Unit]] = {}
+        for units in beam:
+            visit(search, units, everything)
+            moves = [m for m in search.additions() if search.may_enter(m)] if search.can_grow() else []
+            for move in moves:
+                children.setdefault(frozenset([*units, *move.added]), [*units, *move.added])
+            if not moves:
+                complete.append(units)
+        beam = best_sets(search, sorted(children.values(), key=sorted), search.rules.width, start)
+    (best,) = best_sets(search, sorted(complete, key=lambda units: (len(units), sorted(units))), 1, start)
+    visit(search, start, everything)
+    for unit in best[len(start) :]:
+        yield search.add([unit], "forward")
+    yield from backward(search)
+
+
+def visit(search: Search, units: Sequence[Unit], everything: Sequence[Unit]) -> None:
+    """Continue from a set."""
+    search.selected, search.evaluated = list(units), set()
+    search.pool = [unit for unit in everything if unit not in units]
+
+
+def best_sets(search: Search, sets: list[list[Unit]], count: int, start: list[Unit]) -> list[list[Unit]]:
+    """The sets that gain most over the start; of equal ones, the first."""
+    values = gains_over(search, sets, start)
+    search.narrow(values, count)
+    if sum(search.problem.is_exact(flat(units)) for units in sets) > 1:
+        search.margin = 0.0  # the gains of exact fits are limited by rounding error, which depends on the set before
+    chosen: list[list[Unit]] = []
+    while sets and len(chosen) < count:
+        at = first_of_the_largest(values)
+        chosen.append(sets.pop(at))
+        values.pop(at)
+    return chosen
+
+
+def gains_over(search: Search, sets: Sequence[Sequence[Unit]], start: list[Unit]) -> list[float]:
+    """The improvement of each set over the start, or over 0 if that is infinite."""
+    before = search.score(start)
+    before = before if math.isfinite(before) else 0.0
+    return [improvement(search.criterion.name, search.score(units), before) for units in sets]
+
+
+def first_of_the_largest(values: Sequence[float]) -> int:
+    """Index of the first value that equals the largest one up to rounding."""
+    tolerance = TIE * max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    return next(i for i, value in enumerate(values) if value >= max(values) - tolerance)
+
+
+def exhaustive(search: Search) -> Iterator[Step]:
+    """Of all sets without a redundant unit, the one that maximises the score less `enter` per unit.
+
+    With enter = -inf, the best of the largest ones. Its units are added in order of their gains.
+    """
+    start, pool, price = list(search.selected), list(search.pool), search.rules.enter
+    most = int(min(len(pool), search.rules.max_features - len(start)))
+    sets = [s for k in range(most + 1) for s in combinations(pool, k) if search.irredundant([*start, *s])]
+    if price == -math.inf:
+        sets = [s for s in sets if len(s) == len(sets[-1])]
+    gains = gains_over(search, [[*start, *s] for s in sets], start)
+    values = [gain - (0.0 if price == -math.inf else price * len(s)) for gain, s in zip(gains, sets, strict=True)]
+    search.narrow(values)
+    remaining = list(sets[first_of_the_largest(values)])
+    while remaining:
+        before = search.score()
+        move = search.best([search.exchange(None, unit, before) for unit in remaining])
+        assert move is not None
+        remaining.remove(move.added[0])
+        yield search.add(move.added, "forward")
+
+
 STRATEGIES: dict[str, Strategy] = {
     "forward": forward,
     "backward": backward_from_all,
@@ -173,4 +250,6 @@ STRATEGIES: dict[str, Strategy] = {
     "fbed": fbed,
     "floating": floating,
     "swap": swap,
+    "beam": beam,
+    "exhaustive": exhaustive,
 }

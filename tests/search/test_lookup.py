@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -172,6 +172,33 @@ class Brute:
                 self.remove(u)
                 best[len(rest)] = self.table.value(rest)
 
+    def run_beam(self) -> None:
+        beam, complete = [[]], []
+        while beam:
+            children = {}
+            for self.selected in beam:
+                self.recall()
+                allowed = [u for u in self.pool if self.justified(self.enter, self.gain(u), u)]
+                allowed = allowed if len(self.selected) < self.cap else []
+                children |= {frozenset([*self.selected, u]): [*self.selected, u] for u in reversed(allowed)} | children
+                complete += [] if allowed else [self.selected]
+            beam = sorted(children.values(), key=lambda units: -self.table.value(units))[:10]
+        self.selected = max(complete, key=self.table.value)
+        self.recall()
+        self.backward()
+
+    def run_exhaustive(self) -> None:
+        sets = [list(s) for k in range(1 + min(self.cap, 8)) for s in combinations(range(8), k)]
+        if self.enter == -math.inf:
+            self.selected = max((s for s in sets if len(s) == len(sets[-1])), key=self.table.value)
+        else:
+            self.selected = max(sets, key=lambda units: self.table.value(units) - self.enter * len(units))
+        remaining, self.selected = self.selected, []
+        while remaining:
+            u = max(remaining, key=self.gain)
+            remaining.remove(u)
+            self.selected.append(u)
+
     def run_swap(self) -> None:
         self.forward()
         while self.swap_in(self.pool):
@@ -196,7 +223,11 @@ def searched(model: Lookup, strategy: str, rules: dict[str, object], cap: int | 
 def test_strategies_are_those_of_brute_force(strategy: str, rules: str, cap: int | None) -> None:
     if strategy == "backward" and rules == "reach":
         pytest.skip("nothing leaves, and backward has nothing to reach")
-    for seed in range(25):
+    if strategy == "exhaustive" and rules == "levels":
+        with pytest.raises(ValueError, match=r"exhaustive compares sets by their scores, so that enter must be a num"):
+            searched(Lookup(Table.random(0)), strategy, RULES[rules], cap, 1)
+        return
+    for seed in range(6 if strategy == "exhaustive" else 25):
         table = Table.random(seed, greater_is_better=seed % 2 == 0)
         rounds = [0, 1, 2, math.inf][seed % 4]
         search = searched(Lookup(table), strategy, RULES[rules], cap, rounds)

@@ -46,8 +46,11 @@ def search_of(table: RandomTable, solver: str, criterion: str, groups: Any = Non
 
 
 def fitting(table: RandomTable, criterion: str) -> bool:
-    """Cp takes its sigma2 from the full model, which p > n does not have."""
-    return criterion != "cp" or (table.X.shape[1] + 3 < len(table.X) and table.weights is None)
+    """Cp and Sawa's take sigma2 from the full model, which p > n does not have; PRESS (test_press) reads the rows."""
+    if criterion not in ("cp", "sawa"):
+        return criterion != "press"
+    one = criterion == "cp" or table.n_targets == 1
+    return one and table.X.shape[1] + 3 < len(table.X) and table.weights is None
 
 
 def close(fast: float, slow: float, rounding: float) -> bool:

@@ -13,7 +13,7 @@ from dropstep.cli.naming import in_options
 from dropstep.cli.progress import Progress
 from dropstep.data.target import Categorical
 from dropstep.evaluation.compare import Row, compare
-from dropstep.search.strategies import STRATEGIES
+from dropstep.search.strategies import ONE_MOVE_AT_A_TIME
 
 SCHEMA = "dropstep.compare/2"
 
@@ -26,7 +26,7 @@ def run(args: argparse.Namespace, command: str) -> int:
         rows = compare(
             design.table,
             design.y,
-            strategies=args.strategies or tuple(STRATEGIES),
+            strategies=args.strategies or ONE_MOVE_AT_A_TIME,
             folds=args.folds,
             seed=args.seed,
             row_groups=design.rows.groups,

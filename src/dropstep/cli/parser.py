@@ -214,7 +214,7 @@ def _add_search(parser: Parser) -> argparse._ArgumentGroup:
         type=strategy_of,
         default="dropping",
         metavar="NAME",
-        help=f"{', '.join(STRATEGIES)}, with parameters as in fbed:rounds=2 (default: dropping)",
+        help=f"{', '.join(STRATEGIES)}, with parameters as in beam:width=5 or exhaustive:n_best=3 (default: dropping)",
     )
     _add_model(search)
     _add_parameters(search)
@@ -266,7 +266,7 @@ def _add_compare(parser: Parser) -> None:
         "--strategies",
         type=strategies,
         metavar="LIST",
-        help=f"comma-separated, from {', '.join(STRATEGIES)} (default: all)",
+        help=f"comma-separated, from {', '.join(STRATEGIES)} (default: all but beam and exhaustive)",
     )
     search.add_argument(
         "--model",

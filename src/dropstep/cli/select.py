@@ -22,6 +22,7 @@ from dropstep.readers.wording import counted
 from dropstep.result import PartialTest, SelectionPath, Step, StopReason
 from dropstep.search.strategies import as_strategy
 from dropstep.select import select
+from dropstep.subsets import Subsets
 
 SCHEMA = "dropstep.select/2"
 
@@ -116,7 +117,16 @@ def _as_table(design: AnyDesign, path: SelectionPath) -> str:
     table = [output.as_table(head, rows, "><>>><")] if rows else []
     nothing = [] if path.selected else ["No feature is selected."]
     summary = [printable(str(path).split("\n", 1)[0]), *_selected(path), *_reversals(path)]
-    return "\n\n".join([facts.heading(design), *table, *nothing, *_coefficients(path), "\n".join(summary)])
+    best = _best_subsets(path)
+    return "\n\n".join([facts.heading(design), *table, *nothing, *_coefficients(path), *best, "\n".join(summary)])
+
+
+def _best_subsets(path: SelectionPath) -> list[str]:
+    """The table of the best sets of each size."""
+    if path.subsets is None:
+        return []
+    rows = [[str(one.size), f"{one.score:.6g}", ", ".join(path.names(one.features))] for one in path.subsets.sets]
+    return [output.as_table(["size", path.criterion, "best sets"], rows, ">><")]
 
 
 def _coefficients(path: SelectionPath) -> list[str]:
@@ -205,8 +215,14 @@ def _as_data(design: AnyDesign, path: SelectionPath, command: str) -> dict[str, 
             for step in path.steps
         ],
         "ranking": dict(zip(design.names, path.ranking, strict=True)),
+        "subsets": None if path.subsets is None else _subsets(path, path.subsets),
         "notes": path.notes,
     }
+
+
+def _subsets(path: SelectionPath, found: Subsets) -> dict[str, Any]:
+    sets = [{"size": one.size, "features": path.names(one.features), "score": one.score} for one in found.sets]
+    return {"gap": found.gap, "sets": sets}
 
 
 def _coefficient_rows(fit: Coefficients) -> list[dict[str, Any]]:

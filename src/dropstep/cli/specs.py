@@ -11,11 +11,17 @@ from dropstep.cli.estimators import estimator_of, is_scorer
 from dropstep.models.families import FAMILIES
 from dropstep.models.glm.family import LikelihoodFamily
 from dropstep.models.least_squares.criteria import CRITERIA, Criterion
-from dropstep.search.strategies import FBED, STRATEGIES
+from dropstep.search.strategies import FBED, STRATEGIES, Beam, Exhaustive
 
 Named = TypeVar("Named")
 
-PARAMETRIC_STRATEGIES: Mapping[str, type[FBED]] = {"fbed": FBED}
+ParametricStrategy = FBED | Beam | Exhaustive
+
+PARAMETRIC_STRATEGIES: Mapping[str, type[ParametricStrategy]] = {
+    "fbed": FBED,
+    "beam": Beam,
+    "exhaustive": Exhaustive,
+}
 
 
 def criterion_of(text: str) -> str | Criterion:
@@ -33,8 +39,8 @@ def model_of(text: str) -> Any:
     return _named("model", text, list(FAMILIES), families)
 
 
-def strategy_of(text: str) -> str | FBED:
-    """A strategy by name, or with parameters: fbed:rounds=2."""
+def strategy_of(text: str) -> str | ParametricStrategy:
+    """A strategy by name, or with parameters: fbed:rounds=2, beam:width=5, exhaustive:n_best=3."""
     return _named("strategy", text, list(STRATEGIES), PARAMETRIC_STRATEGIES)
 
 

@@ -27,7 +27,7 @@ from dropstep.models.families import as_family
 from dropstep.models.least_squares.family import LeastSquaresFamily
 from dropstep.parameters import NAMES, Parameters
 from dropstep.result import SelectionPath
-from dropstep.search.strategies import STRATEGIES
+from dropstep.search.strategies import ONE_MOVE_AT_A_TIME
 from dropstep.select import select
 
 Floats = NDArray[np.float64]
@@ -97,7 +97,7 @@ def compare(
     X: Any,
     y: Any,
     *,
-    strategies: Sequence[str] = tuple(STRATEGIES),
+    strategies: Sequence[str] = ONE_MOVE_AT_A_TIME,
     folds: int = 5,
     seed: int = 0,
     row_groups: Any = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -299,6 +299,38 @@ class StartsFromAll(Protocol):
 
     def independent(self, units: Indices) -> list[int]:
         """Units, in order, that do not depend on the selected ones or on the ones before."""
+        ...
+
+
+@dataclass(frozen=True)
+class BestSets:
+    """The best sets of each size that were found.
+
+    Attributes
+    ----------
+    sets : mapping of int to list of tuple of int
+        For each number of units added, the best sets, best first; units in ascending order.
+    bounds : mapping of int to float
+        For each number of units of which some sets were not examined, a score, signed so that larger is better, that no
+        set exceeds.
+    n_evaluations : int
+        Sets evaluated.
+    """
+
+    sets: Mapping[int, list[tuple[int, ...]]]
+    bounds: Mapping[int, float]
+    n_evaluations: int
+
+
+@runtime_checkable
+class Bounds(Protocol):
+    """A model that can exclude sets without evaluating them, so that the best ones are found among many."""
+
+    def best_sets(self, units: Indices, max_size: int, n_best: int, ended: Callable[[], object]) -> BestSets | None:
+        """The `n_best` best sets of up to `max_size` units that can be added; None if its criterion has no bounds.
+
+        The search ends early when `ended` returns something that is true.
+        """
         ...
 
 

@@ -155,6 +155,8 @@ def as_rules(
         return Threshold(0.0) if criterion.penalised else test.corrected(n_choices)
 
     corrected, plain = Significance(LEVEL, "bonferroni"), Significance(LEVEL)
+    if strategy == "exhaustive":
+        enter = _price(enter, criterion, max_features)
     entering = rule(enter, corrected)
     leaving = entering if _is_auto(leave) and not _is_auto(enter) else rule(leave, corrected)
     if drop is None:
@@ -164,6 +166,21 @@ def as_rules(
     if strategy == "stepwise":
         _refuse_cycles(entering, leaving)
     return Rules(entering, leaving, dropping, max_features)
+
+
+def _price(enter: Any, criterion: CriterionInfo, max_features: int | None) -> float:
+    """What a feature must gain in an exhaustive search; -inf for the best set of `max_features`."""
+    if not isinstance(enter, str | Significance | StandardErrors):
+        return float(enter)
+    if not _is_auto(enter):
+        raise ValueError(f"exhaustive compares sets by their scores, so that enter must be a number; got {enter!r}")
+    if criterion.penalised:
+        return 0.0
+    if max_features is None:
+        raise ValueError(
+            f"exhaustive by {criterion.name!r}, which does not charge for size, needs max_features or a number as enter"
+        )
+    return -math.inf
 
 
 def _is_auto(value: Any) -> bool:

@@ -6,16 +6,17 @@ The only mutable state above the model. A search knows no linear algebra and no 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from dropstep.models.base import TIE, CheapScans, Indices, Model, Scan, StartsFromAll, Units
-from dropstep.models.resampling import Resampled
+from dropstep.models.base import TIE, Bools, CheapScans, Indices, Model, Scan, StartsFromAll, Units
+from dropstep.models.resampling import Resampled, SearchEndedError, never
 from dropstep.result import Action, PartialTest, Phase, Step, StopReason
 from dropstep.search.moves import Move, addition_of, exceeds, feasible_gains, first_best, removal_of
 from dropstep.search.rules import Rules, Significance, Threshold
+from dropstep.search.sets import Optimum
 
 
 class Search:
@@ -41,6 +42,16 @@ class Search:
         self.resampled = model if isinstance(model, Resampled) else None
         self._last_gains = np.full(units.n, -np.inf)
         self._visited: set[frozenset[int]] = set()
+        self.ended: Callable[[], StopReason | None] = never  # why the search is to end now
+        self.optimum: Optimum | None = None
+        self.notes: tuple[str, ...] = ()
+
+    def copy(self) -> Search:
+        """An independent search from the same selection, which counts its own evaluations."""
+        other = Search(self.model.copy(), self.rules, self.units, self.include)
+        other.selected, other.dropped, other._in_pool = list(self.selected), self.dropped, self._in_pool.copy()
+        other._last_gains = self._last_gains.copy()
+        return other
 
     # --- queries -----------------------------------------------------------------------------------------------------
 
@@ -89,7 +100,7 @@ class Search:
     def removals(self) -> Scan:
         """Losses of the selected units that may be removed."""
         scan = self.model.removals(self._removable)
-        self._count(scan)
+        self.count(scan)
         return scan
 
     def best_addition(self) -> Move | None:
@@ -111,6 +122,23 @@ class Search:
             return addition_of(scan, at)
         return None
 
+    def allowed_additions(self) -> tuple[Scan, Bools]:
+        """A scan of the pool, and which candidates may enter; if none may, `stop` says why."""
+        self.stop = self._no_room()
+        if self.stop is not None:
+            nothing = np.empty(0, dtype=np.intp)
+            return Scan(nothing, np.empty(0), nothing > 0), nothing > 0
+        scan = self._confirmed(self.additions())
+        allowed = scan.eligible & self.rules.enter.justifies(scan)
+        if not allowed.any():
+            self.stop = StopReason.ENTER if scan.eligible.any() else scan.reason or StopReason.SPAN
+        return scan, allowed
+
+    def raise_if_ended(self) -> None:
+        """Raise SearchEndedError if the search is to end now."""
+        if (reason := self.ended()) is not None:
+            raise SearchEndedError(reason)
+
     def _no_room(self) -> StopReason | None:
         reason = self.model.saturated()
         if reason is StopReason.EXACT:
@@ -125,7 +153,7 @@ class Search:
             return scan
         order = np.argsort(np.where(scan.feasible, -scan.gains, np.inf), kind="stable")[: int(scan.feasible.sum())]
         exact = self.model.confirm(scan.units[order], without)
-        self._count(exact)
+        self.count(exact)
         return exact
 
     def _best(self, scan: Scan) -> int | None:
@@ -158,14 +186,14 @@ class Search:
         scan = self.removals()
         return scan if scan.exact else self._confirmed(replace(scan, gains=-scan.gains))
 
-    def _all_removals(self) -> Scan:
+    def all_removals(self) -> Scan:
         """Exact losses of all selected units that may be removed."""
         scan = self.removals()
         if scan.exact:
             return scan
         scans = [self.model.confirm(scan.units[at : at + 1]) for at in range(len(scan.units))]
         for one in scans:
-            self._count(one)
+            self.count(one)
         losses = [float(one.gains[0]) if one.feasible[0] else math.inf for one in scans]
         return replace(scan, gains=np.array(losses), exact=True)
 
@@ -207,11 +235,11 @@ class Search:
         pool = self.pool if pool is None else pool
         if self.resampled is not None:
             return self._best_pair(self.resampled, pool)
-        removals = self._all_removals()
+        removals = self.all_removals()
         self.n_evaluations -= removals.n_evaluations  # an exchange is evaluated as a pair
         if self.model.saturated() is StopReason.EXACT or not len(removals.units) or not len(pool):
             return None
-        scans = [self._additions_without(int(u), pool) for u in removals.units]
+        scans = [self.additions_without(int(u), pool) for u in removals.units]
         totals = np.stack([feasible_gains(scan) for scan in scans]) - removals.gains[:, None]
         best = first_best(totals.ravel(), np.isfinite(totals).ravel())
         if best is None or not exceeds(self.value + float(totals.flat[best]), self.value):
@@ -225,7 +253,7 @@ class Search:
         if not len(removable) or not len(pool):
             return None
         scan = model.exchanges(removable, pool)
-        self._count(scan)
+        self.count(scan)
         best = first_best(scan.gains, scan.eligible, scan.tie)
         if best is None or not exceeds(self.value + float(scan.gains[best]), self.value):
             return None
@@ -242,13 +270,13 @@ class Search:
             return None
         return self.best_exchange(scan.units[at : at + 1])
 
-    def _additions_without(self, unit: int, pool: Indices) -> Scan:
+    def additions_without(self, unit: int, pool: Indices) -> Scan:
         """Exact gains of candidates if a selected unit were removed.
 
         Where scans only screen, gains are those of the most promising candidates; the others are not feasible.
         """
         scan = self.model.additions(pool, without=unit)
-        self._count(scan)
+        self.count(scan)
         if scan.exact:
             return scan
         exact = self._confirmed(scan, unit)
@@ -290,28 +318,6 @@ class Search:
         ranks[order] = np.arange(1, len(order) + 1)
         return self.units.to_features(ranks)
 
-    def equivalents(
-        self, most: int = 50, near: int = 3, share: float = 0.2
-    ) -> tuple[dict[int, float], dict[int, tuple[tuple[int, float], ...]]]:
-        """Losses without each of the first `most` units, and candidates that could replace it.
-
-        An exchange costs the loss less what the candidate gains once the unit is removed; at most `near` are returned,
-        cheapest first, whose exchange costs up to `share` of the loss. Units are named by their first feature.
-        """
-        evaluations, fits = self.n_evaluations, self._n_fits
-        pool, removals = np.sort(np.concatenate([self.pool, self.dropped])), self._all_removals()
-        known = dict(zip(removals.units.tolist(), removals.gains.tolist(), strict=True))
-        first = {u: self.units.features([u])[0] for u in [v for v in self.selected if v in known][:most]}
-        found: dict[int, tuple[tuple[int, float], ...]] = {}
-        for unit, feature in first.items():
-            loss = known[unit]
-            gains = feasible_gains(self._additions_without(unit, pool)) if len(pool) and loss > 0 else np.empty(0)
-            costs = loss - gains
-            cheapest = [i for i in np.argsort(costs, kind="stable")[:near] if costs[i] <= share * loss]
-            found[feature] = tuple((self.units.features([int(pool[i])])[0], float(costs[i])) for i in cheapest)
-        self.n_evaluations, self._n_fits = evaluations, fits
-        return {feature: known[unit] for unit, feature in first.items()}, found
-
     # --- steps -------------------------------------------------------------------------------------------------------
 
     def start(self, units: Sequence[int]) -> Step:
@@ -327,6 +333,18 @@ class Search:
         if self.stop is StopReason.MAX_FEATURES and phase == "backward":
             self.stop = None
         return self._moved(phase, "remove", [move.unit], move)
+
+    def follow(self, other: Search, moves: Sequence[Move]) -> Iterator[Step]:
+        """Make the additions that led another search to its selection, and end as it ended."""
+        self._last_gains = other._last_gains
+        for move in moves:
+            yield self.add(move, "forward")
+        self.stop = other.stop
+
+    def absorb(self, other: Search) -> None:
+        """Count what another search evaluated."""
+        self.n_evaluations += other.n_evaluations
+        self._n_fits += other._n_fits
 
     def drop(self, units: Indices, phase: Phase) -> Step:
         """Remove candidates from the pool until they are recalled."""
@@ -376,6 +394,7 @@ class Search:
     def _signed(self, score: float) -> float:
         return score if self.model.greater_is_better else -score
 
-    def _count(self, scan: Scan) -> None:
+    def count(self, scan: Scan) -> None:
+        """Count what a scan evaluated."""
         self.n_evaluations += scan.n_evaluations
         self._n_fits += scan.n_fits

@@ -5,11 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from numbers import Real
+from itertools import chain
+from numbers import Integral, Real
 from typing import Any
 
-from dropstep.result import Phase, Step
-from dropstep.search.moves import exceeds
+import numpy as np
+
+from dropstep.models.resampling import SearchEndedError
+from dropstep.result import Phase, Step, StopReason
+from dropstep.search.best_sets import optimum
+from dropstep.search.branches import Branch, best_branch, best_children, grown
+from dropstep.search.moves import Move, addition_of, exceeds, first_best
+from dropstep.search.rules import Threshold
 from dropstep.search.search import Search
 
 Steps = Iterator[Step]
@@ -147,6 +154,119 @@ def swap(search: Search) -> Steps:
         yield search.add(addition, "swap")
 
 
+@dataclass(frozen=True)
+class Beam:
+    """Forward from the best `width` sets of each size at once, then backward from the best set that cannot grow.
+
+    A set grows by every candidate that may enter, and each set counts once. A width of 1 is `forward_backward`.
+
+    Parameters
+    ----------
+    width : int, default=10
+        Number of sets of each size.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from dropstep import Beam, select
+    >>> path = select(*load_diabetes(return_X_y=True), criterion="bic", strategy=Beam(width=5))
+    >>> path.selected
+    (2, 8, 3, 6, 1)
+    """
+
+    width: int = 10
+
+    def __post_init__(self) -> None:
+        _check_count("width", self.width)
+
+    @property
+    def name(self) -> str:
+        return "beam"
+
+    def __call__(self, search: Search) -> Steps:
+        beam, complete, reason = [Branch(search.copy())], [], None
+        try:
+            while beam:
+                search.raise_if_ended()
+                children = [branch.children() for branch in beam]
+                complete += [branch for branch, some in zip(beam, children, strict=True) if not some]
+                every = [branch.search for branch in beam]
+                beam = [grown(child) for child in best_children(list(chain(*children)), self.width, search.value)]
+                for one in every:
+                    search.absorb(one)
+        except SearchEndedError as ended:
+            reason, complete = ended.reason, [*complete, *beam]
+        best = best_branch(complete, search.value)
+        best.search.stop = reason or best.search.stop
+        search.stop = reason
+        yield from search.follow(best.search, best.moves)
+        if reason is None:
+            yield from backward(search)
+
+
+@dataclass(frozen=True)
+class Exhaustive:
+    """The best set of all: the one that maximises the score, less `enter` per feature, among the sets of every size.
+
+    Least squares excludes most sets by bounds, as leaps and bounds (Furnival and Wilson 1974); for other models every
+    set of up to 20 candidates is evaluated. At `max_time` the result is the best set found, and `path.subsets.gap` says
+    by how much another could be better.
+
+    Parameters
+    ----------
+    n_best : int, default=1
+        Number of sets of each size in `path.subsets`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from dropstep import Exhaustive, select
+    >>> path = select(*load_diabetes(return_X_y=True), criterion="bic", strategy=Exhaustive(n_best=2))
+    >>> [subset.features for subset in path.subsets.of_size(2)]
+    [(2, 8), (2, 3)]
+    """
+
+    n_best: int = 1
+
+    def __post_init__(self) -> None:
+        _check_count("n_best", self.n_best)
+
+    @property
+    def name(self) -> str:
+        return "exhaustive"
+
+    def __call__(self, search: Search) -> Steps:
+        assert isinstance(search.rules.enter, Threshold)
+        found = optimum(search, self.n_best, search.rules.enter.value)
+        search.optimum, stop = found, search.stop or StopReason.OPTIMAL
+        if stop is not StopReason.OPTIMAL:
+            search.notes = (_gap_note(found.gap),)
+        yield from in_order_of_gain(search, [unit for unit in found.best.units if unit not in search.selected])
+        search.stop = stop
+
+
+def in_order_of_gain(search: Search, units: list[int]) -> Steps:
+    """Add units, at each step the one that gains most."""
+    remaining = np.array(units, dtype=np.intp)
+    while len(remaining):
+        scan = search.model.additions(remaining)
+        at = first_best(scan.gains, scan.feasible, scan.tie) or 0
+        move = addition_of(scan, at) if scan.exact else Move(int(remaining[at]))
+        remaining = np.delete(remaining, at)
+        yield search.add(move, "forward")
+
+
+def _gap_note(gap: float) -> str:
+    if math.isinf(gap):
+        return "the search ended before every set was evaluated; a better one may exist"
+    return f"the search ended before every set was excluded; a set that scores better by up to {gap:.4g} may exist"
+
+
+def _check_count(name: str, value: Any) -> None:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} must be a whole number from 1; got {value!r}")
+
+
 STRATEGIES: dict[str, Strategy] = {
     "forward": forward,
     "backward": backward_from_all,
@@ -157,15 +277,18 @@ STRATEGIES: dict[str, Strategy] = {
     "fbed": FBED(),
     "floating": floating,
     "swap": swap,
+    "beam": Beam(),
+    "exhaustive": Exhaustive(),
 }
+ONE_MOVE_AT_A_TIME = tuple(name for name in STRATEGIES if name not in ("beam", "exhaustive"))
 
 
 def as_strategy(strategy: Any) -> tuple[str, Strategy]:
     """A strategy by name or as an object, and its name."""
     if isinstance(strategy, str) and strategy in STRATEGIES:
         return strategy, STRATEGIES[strategy]
-    if isinstance(strategy, FBED):
+    if isinstance(strategy, FBED | Beam | Exhaustive):
         return strategy.name, strategy
     raise ValueError(
-        f"unknown strategy {strategy!r}; there are {', '.join(STRATEGIES)}, or an object such as FBED(rounds=2)"
+        f"unknown strategy {strategy!r}; there are {', '.join(STRATEGIES)}, or an object such as Beam(width=5)"
     )

@@ -16,7 +16,7 @@ from reference.least_squares.projection import Floats, Unit, flat
 from reference.least_squares.tests import SIGNIFICANCE_LEVEL, raos_df
 
 SEPARABILITY = frozenset({"trace", "pillai", "wilks", "roy"})
-PENALISED = frozenset({"cp", "aic", "aicc", "bic", "ebic"})
+PENALISED = frozenset({"cp", "aic", "aicc", "bic", "ebic", "hqc", "sawa", "amemiya", "press"})
 LOWER_IS_BETTER = PENALISED | {"rss", "wilks"}
 
 
@@ -80,7 +80,7 @@ def criterion_of(
     varying = [unit for unit in units if problem.features[:, list(unit)].any()]
     n_candidates = max(1, len(varying)) if n_candidates is None else n_candidates
     criterion = Criterion(name, None, per_sample, gamma, n_candidates, corrected)
-    if name != "cp" or isinstance(problem, Discriminant):
+    if name not in {"cp", "sawa"} or isinstance(problem, Discriminant):
         return criterion
     sigma = full_model_sigma(problem, candidates) if sigma2 is None else sigma2 * np.eye(problem.q)
     return replace(criterion, sigma=sigma)
@@ -90,7 +90,9 @@ def full_model_sigma(problem: Regression, candidates: Sequence[int]) -> Floats:
     """Sigma = E_full / (n - k_full - 1), of the model with all candidates."""
     df = problem.n - size(problem, candidates) - 1
     if df <= 0:
-        raise ValueError(f"the full model of cp has no residual degrees of freedom (n = {problem.n:g}): pass sigma2.")
+        raise ValueError(
+            f"the full model of cp and sawa has no residual degrees of freedom (n = {problem.n:g}): pass sigma2."
+        )
     return problem.error(candidates) / df
 
 
@@ -99,7 +101,9 @@ def score_of(problem: Problem, criterion: Criterion, units: Sequence[Unit]) -> f
     subset = flat(units)
     if isinstance(problem, Discriminant):
         return separability(criterion.name, problem.eigenvalues(subset))
-    if criterion.name in {"rss", "r2", "adj_r2", "cp"}:
+    if criterion.name == "press":
+        return problem.press(subset)
+    if criterion.name in {"rss", "r2", "adj_r2", "cp", "sawa", "amemiya"}:
         return sum_of_squares(problem, criterion, subset)
     return information(problem, criterion, units)
 
@@ -119,7 +123,7 @@ def separability(name: str, eigenvalues: Floats) -> float:
 
 
 def sum_of_squares(problem: Regression, criterion: Criterion, subset: Sequence[int]) -> float:
-    """rss, r2, adj_r2 and Mallows' Cp."""
+    """rss, r2, adj_r2, Amemiya's prediction criterion, Sawa's criterion and Mallows' Cp."""
     n, q, k = problem.n, problem.q, size(problem, subset)
     error = problem.error(subset)
     rss, tss = float(np.trace(error)), float(np.trace(problem.error(())))
@@ -130,16 +134,22 @@ def sum_of_squares(problem: Regression, criterion: Criterion, subset: Sequence[i
             return 1 - rss / tss
         case "adj_r2":
             return 1 - (rss / (n - k - 1)) / (tss / (n - 1))
+        case "amemiya":
+            return (n + k + 1) / (n - k - 1) * rss / tss
     sigma = criterion.sigma
     if sigma is None:
-        raise ValueError("cp needs sigma.")
+        raise ValueError("cp and sawa need sigma.")
+    if criterion.name == "sawa":
+        floored = max(rss, problem.exact_fit * tss)
+        ratio = n * float(sigma[0, 0]) / floored
+        return n * math.log(floored / n) + 2 * (k + 1 + 2) * ratio - 2 * ratio**2
     if criterion.per_sample:
         return (rss + 2 * k * float(np.trace(sigma))) / n
     return float(np.trace(np.linalg.solve(sigma, error))) - n * q + 2 * q * (k + 1)
 
 
 def information(problem: Regression, criterion: Criterion, units: Sequence[Unit]) -> float:
-    """aic, aicc, bic and ebic: n log det(E / n) plus a penalty."""
+    """aic, aicc, bic, ebic and hqc: n log det(E / n) plus a penalty."""
     subset = flat(units)
     n, q, k = problem.n, problem.q, size(problem, subset)
     fit = n * (problem.log_det_error(subset) - q * math.log(n))
@@ -151,6 +161,8 @@ def information(problem: Regression, criterion: Criterion, units: Sequence[Unit]
             return fit + 2 * n * (q * (k + 1) + q * (q + 1) / 2) / df if df > 0 else math.inf
         case "bic":
             return fit + math.log(n) * q * (k + 1)
+        case "hqc":
+            return fit + 2 * math.log(math.log(n)) * q * (k + 1)
         case "ebic":
             counted = sum(not adds_nothing(problem, flat(units[:i]), unit) for i, unit in enumerate(units))
             if not criterion.corrected:

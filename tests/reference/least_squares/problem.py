@@ -19,6 +19,7 @@ from reference.least_squares.projection import (
 )
 
 EXACT_FIT, EXACT_FIT_SEVERAL = 1e-22, 1e-13  # relative residual eigenvalue of an exact fit: one target, several targets
+UNDETERMINED = 1e-6  # singular value of the rows but one, per root of a row, up to which they do not determine the fit
 SEPARATED = 1e13  # trace at which the classes are separated as far as float64 can represent
 
 
@@ -30,6 +31,7 @@ class Regression:
     features: Floats
     targets: Floats
     exact_fit: float
+    weights: Floats
 
     @property
     def q(self) -> int:
@@ -61,6 +63,27 @@ class Regression:
         norms = np.linalg.norm(self.targets, axis=0)
         values = np.linalg.svd(self.residual(subset) / norms, compute_uv=False)
         return float(2 * np.log(norms).sum() + np.log(np.maximum(values**2, self.exact_fit)).sum())
+
+    def press(self, subset: Sequence[int]) -> float:
+        """Squared errors of predicting each row by a model fitted without it; a row of weight w counts w times.
+
+        One repetition of the row is left out, or a row of weight below 1 as a whole. Infinite if the others do not
+        determine the prediction.
+        """
+        independent = orthonormal(self.features, subset)[1]
+        root = np.sqrt(self.weights)[:, None]
+        scale = np.linalg.norm(self.features[:, independent], axis=0)
+        design = np.column_stack([np.ones(len(root)), self.features[:, independent] / root / scale])
+        responses, total = self.targets / root, 0.0
+        for i, weight in enumerate(self.weights):
+            others = self.weights.copy()
+            others[i] -= min(weight, 1.0)
+            half = np.sqrt(others)[:, None]
+            if np.linalg.svd(half * design, compute_uv=False)[-1] < UNDETERMINED * np.sqrt(self.n):
+                return float("inf")
+            fit = np.linalg.lstsq(half * design, half * responses, rcond=None)[0]
+            total += weight * float(np.sum((responses[i] - design[i] @ fit) ** 2))
+        return total
 
     def log_lambda(self, subset: Sequence[int]) -> float:
         """Logarithm of Wilks' lambda(A) = det E_A / det E_0."""
@@ -134,7 +157,8 @@ def problem_of(
         targets = target.astype(np.float64).reshape(len(target), -1)
         if exact_fit is None:
             exact_fit = EXACT_FIT if targets.shape[1] == 1 else EXACT_FIT_SEVERAL
-        return Regression(n, zero_constants(root * centred(features, w), raw), root * centred(targets, w), exact_fit)
+        columns, responses = zero_constants(root * centred(features, w), raw), root * centred(targets, w)
+        return Regression(n, columns, responses, exact_fit, w)
     if model == "discriminant":
         within, between = centred(features, w), []
         for label in np.unique(target):

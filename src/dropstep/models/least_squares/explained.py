@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from dropstep.models.least_squares.problem import Problem
+from dropstep.models.least_squares.rows import RowFit
 from dropstep.models.least_squares.updates import RankUpdate, SingleUpdate
 
 Floats = NDArray[np.float64]
@@ -25,8 +26,8 @@ class Explained:
     whose eigenvalues, relative to the total sums of squares, are at least `Problem.exact_fit`.
     """
 
-    def __init__(self, M: Floats, problem: Problem) -> None:
-        self.M, self.problem = M, problem
+    def __init__(self, M: Floats, problem: Problem, rows: RowFit | None = None) -> None:
+        self.M, self.problem, self.rows = M, problem, rows
 
     @cached_property
     def trace(self) -> float:
@@ -104,9 +105,10 @@ class Explained:
         exact = self.problem.exact_fit
         return min(1.0, max(exact / max(self.smallest_share, exact), NEAR_EXACT))
 
-    def plus(self, Z: Floats, sign: int) -> Explained:
-        """What is explained with directions more (+1) or less (-1), along which the targets have coordinates Z."""
-        return Explained(self.M + sign * self.problem.sign * Z.T @ Z, self.problem)
+    def without(self, directions: Floats, Z: Floats) -> Explained:
+        """What is explained without directions of the basis, in which the targets have coordinates Z."""
+        gone, rows = directions @ Z, None if self.rows is None else self.rows.without(directions)
+        return Explained(self.M - self.problem.sign * gone.T @ gone, self.problem, rows)
 
     def log_ratio(self, update: RankUpdate, sign: int) -> Floats:
         """log det(M + sign v v') - log det(M), for each unit: log det(I + sign v' inv(M) v)."""

@@ -18,10 +18,11 @@ from dropstep.data.sources import RowSource
 from dropstep.data.sources.sample import SourceSample, source_sample
 from dropstep.data.target import Continuous, Target, as_target
 from dropstep.models.base import Bools, Floats, Units
-from dropstep.models.least_squares.criteria import as_criterion
+from dropstep.models.least_squares.criteria import Criterion, OfRows, as_criterion
 from dropstep.models.least_squares.model import LeastSquares
 from dropstep.models.least_squares.notes import notes
 from dropstep.models.least_squares.problem import Problem, from_moments, problem_of
+from dropstep.models.least_squares.rows import RegressionRows
 from dropstep.parameters import Parameters
 
 
@@ -123,7 +124,20 @@ class LeastSquaresProblem:
         """A model of candidate columns that form a number of units."""
         problem = self.equations
         resolved = as_criterion(criterion, problem.kind).resolve(problem, candidates, n_candidates)
-        return LeastSquares(problem, resolved, units, self.max_features)
+        rows = self._rows(resolved) if isinstance(resolved, OfRows) else None
+        return LeastSquares(problem, resolved, units, self.max_features, rows)
+
+    def _rows(self, criterion: Criterion) -> RegressionRows:
+        """The rows, for a criterion that reads them."""
+        sample = self.sample
+        if self.equations.solver == "columns":
+            return RegressionRows(self.equations)
+        if not isinstance(sample, Sample):
+            raise ValueError(
+                f"criterion {criterion.name!r} reads the rows, which Moments do not contain; pass X and y, or use "
+                "criterion='aicc'"
+            )
+        return RegressionRows(problem_of(sample.table, sample.target, sample.weights, "columns"))
 
     def notes(self, model: LeastSquares, excluded: set[int]) -> Iterator[str]:
         """Notes on features that determine the target, and on the digits of the numbers."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.coefficients import Coefficients
-from dropstep.models.base import Bools, CriterionInfo, Floats, Indices, Scan, Units
+from dropstep.models.base import BestSets, Bools, CriterionInfo, Floats, Indices, Scan, Units
 from dropstep.models.least_squares.coefficients import coefficients
 from dropstep.models.least_squares.criteria import Criterion, Size
 from dropstep.models.least_squares.explained import Explained
 from dropstep.models.least_squares.moves import moves_of
 from dropstep.models.least_squares.problem import Problem
+from dropstep.models.least_squares.rows import RegressionRows, RowFit
 from dropstep.models.least_squares.updates import RankUpdate
 from dropstep.projection.projection import Projection
 from dropstep.result import PartialTest, StopReason
@@ -35,8 +36,15 @@ class LeastSquares:
 
     sample_unit = "rows"
 
-    def __init__(self, problem: Problem, criterion: Criterion, units: Units, max_features: int | None = None) -> None:
-        self.problem, self.criterion, self.units = problem, criterion, units
+    def __init__(
+        self,
+        problem: Problem,
+        criterion: Criterion,
+        units: Units,
+        max_features: int | None = None,
+        rows: RegressionRows | None = None,
+    ) -> None:
+        self.problem, self.criterion, self.units, self._rows = problem, criterion, units, rows
         self._max_size = math.inf if max_features is None or units.members is not None else float(max_features)
         self._selected: list[int] = []
         self._start(problem)
@@ -83,10 +91,10 @@ class LeastSquares:
 
     def additions(self, units: Indices, without: int | None = None) -> Scan:
         """Gains of adding each unit, after removing the selected unit `without` if it is given."""
-        explained, size, now, gone = self.explained, self._size, self.score, None
+        explained, size, now, gone = self.explained, self.size, self.score, None
         if without is not None:
             gone = self.projection.directions(self.units.columns([without]))
-            explained = explained.plus(gone @ self.projection.Z, -1)
+            explained = explained.without(gone, self.projection.Z)
             size = Size(size.rank - len(gone), size.units - 1)
             now = self.criterion.value(explained, size)
         update = self._moves.additions(self.projection, units, gone)
@@ -98,6 +106,8 @@ class LeastSquares:
                 self._start(self.problem.finer())
                 again = self.additions(units)
                 return replace(again, n_evaluations=again.n_evaluations + len(units))
+        if explained.rows is not None:
+            update.rows = explained.rows.additions(self.units, units)
         room = size.rank + update.rank <= self.problem.max_rank
         feasible = update.feasible if room is True else update.feasible & room
         gains = self.criterion.gains(explained, update, size, now)
@@ -115,8 +125,10 @@ class LeastSquares:
         if not len(units):
             return Scan(units, np.empty(0), np.empty(0, dtype=bool))
         update = self._moves.removals(self.projection, units)
-        losses = self.criterion.losses(self.explained, update, self._size, self.score)
-        tests = PartialTests(self.explained, update, self._size.rank - update.rank, update.feasible, adding=False)
+        if self.explained.rows is not None:
+            update.rows = self.explained.rows.removals(self.units, units)
+        losses = self.criterion.losses(self.explained, update, self.size, self.score)
+        tests = PartialTests(self.explained, update, self.size.rank - update.rank, update.feasible, adding=False)
         return Scan(units, losses, np.ones(len(units), dtype=bool), n_evaluations=len(units), tests=tests)
 
     def confirm(self, units: Indices, without: int | None = None) -> Scan:
@@ -155,6 +167,14 @@ class LeastSquares:
             self._start(self.problem.finer())
             return self.independent(units)
         return found
+
+    def best_sets(self, units: Indices, max_size: int, n_best: int, ended: Callable[[], object]) -> BestSets | None:
+        """The best sets of each size that can be added, by branch and bound; None if the criterion has no bounds."""
+        from dropstep.models.least_squares.subsets.search import (
+            best_sets,
+        )  # a part of the package that few searches use
+
+        return best_sets(self, units, max_size, n_best, ended)
 
     # --- moves -------------------------------------------------------------------------------------------------------
 
@@ -197,14 +217,16 @@ class LeastSquares:
         problem, targets = self.problem, self.projection.basis.targets
         Z = self.projection.Z
         M = problem.base + problem.sign * Z.T @ Z if targets is None else targets.T @ targets
-        self.explained = Explained(M if self.projection.size else problem.base, problem)
+        rows = None if self._rows is None else RowFit(self._rows, self.projection)
+        self.explained = Explained(M if self.projection.size else problem.base, problem, rows)
         if problem.finer is not None and problem.sign < 0 and self.explained.smallest_share < FEW_DIGITS:
             self._start(problem.finer())
             return
-        self.score = self.criterion.value(self.explained, self._size)
+        self.score = self.criterion.value(self.explained, self.size)
 
     @property
-    def _size(self) -> Size:
+    def size(self) -> Size:
+        """Rank and number of units of the present selection."""
         return Size(float(self.projection.size), float(len(self._selected) - self._n_dependent))
 
     # --- precision ---------------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,7 +21,11 @@ class RankUpdate:
         Whether a unit has any.
     power : ndarray of shape (n_units,)
         Trace of the sum of v v'.
+    rows : iterator of tuple of ndarray or None
+        Residuals and leverages of the rows after each move, in blocks, for a criterion that reads them.
     """
+
+    rows: Iterator[tuple[Floats, Floats]] | None = None
 
     def __init__(self, rank: Floats | float, feasible: NDArray[np.bool_], power: Floats) -> None:
         self.rank, self.feasible, self.power = rank, feasible, power

@@ -12,6 +12,8 @@ STRATEGIES = {
     "fbed": "forward with early dropping, repeated in rounds, then one backward pass",
     "floating": "after every addition, remove features while that beats the best selection of the smaller size so far",
     "swap": "forward to the end, then exchange a selected feature for a candidate while the score improves",
+    "beam": "forward from the best sets of each size at once, then backward from the best set that cannot grow",
+    "exhaustive": "the best set of all, which maximises the score less `enter` per feature",
 }
 
 MODELS = {
@@ -32,6 +34,10 @@ CRITERIA = {
     "aicc": "Akaike information criterion corrected for small samples",
     "bic": "Bayesian information criterion",
     "ebic": "extended Bayesian information criterion, which also penalises the number of candidates searched",
+    "hqc": "Hannan-Quinn information criterion",
+    "sawa": "Sawa's Bayesian information criterion, BIC of SAS",
+    "amemiya": "Amemiya's prediction criterion, PC of SAS",
+    "press": "prediction sum of squares: squared errors of leave-one-out predictions",
     "deviance": "residual deviance",
     "trace": "trace of inv(Sw) Sb (Lawley-Hotelling), between-class relative to within-class scatter",
     "pillai": "Pillai's trace, the sum of the squared canonical correlations",

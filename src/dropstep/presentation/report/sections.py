@@ -14,6 +14,7 @@ from dropstep.presentation.report import descriptions, resampled
 from dropstep.presentation.report.coefficients import coefficients
 from dropstep.presentation.report.section import Section, section, table
 from dropstep.presentation.report.snippet import code_of, snippet
+from dropstep.presentation.report.subsets import best_subsets
 from dropstep.presentation.svg import legend, path_svg
 from dropstep.presentation.text import count, number, p_value
 from dropstep.result import SelectionPath, Step
@@ -38,6 +39,7 @@ def all_sections(path: SelectionPath, command: str | None, data: Mapping[str, An
         parameters(path),
         selected(path),
         *about_fit,
+        *best_subsets(path),
         *about_steps,
         cost(path),
         notes(path, data),

@@ -2,36 +2,53 @@
 
 from __future__ import annotations
 
-from dropstep.models.least_squares.criteria.base import Criterion, OfDeterminant, OfMatrix, OfTrace, Size
+from dropstep.models.least_squares.criteria.base import Criterion, OfDeterminant, OfMatrix, OfRows, OfTrace, Size
 from dropstep.models.least_squares.criteria.discriminant import Pillai, Roy, Trace, Wilks
-from dropstep.models.least_squares.criteria.linear import AIC, BIC, EBIC, R2, RSS, AdjustedR2, AICc, MallowsCp
+from dropstep.models.least_squares.criteria.linear import (
+    AIC,
+    BIC,
+    EBIC,
+    PRESS,
+    R2,
+    RSS,
+    AdjustedR2,
+    AICc,
+    Amemiya,
+    HannanQuinn,
+    MallowsCp,
+    Sawa,
+)
 
 __all__ = [
     "AIC",
     "BIC",
     "CRITERIA",
     "EBIC",
+    "PRESS",
     "R2",
     "RSS",
     "AICc",
     "AdjustedR2",
+    "Amemiya",
     "Criterion",
+    "HannanQuinn",
     "MallowsCp",
     "OfDeterminant",
     "OfMatrix",
+    "OfRows",
     "OfTrace",
     "Pillai",
     "Roy",
+    "Sawa",
     "Size",
     "Trace",
     "Wilks",
     "as_criterion",
 ]
 
-CRITERIA: dict[str, type[Criterion]] = {
-    criterion.name: criterion
-    for criterion in (RSS, R2, AdjustedR2, MallowsCp, AIC, AICc, BIC, EBIC, Trace, Pillai, Wilks, Roy)
-}
+_OF_REGRESSION = (RSS, R2, AdjustedR2, MallowsCp, AIC, AICc, BIC, EBIC, HannanQuinn, Sawa, Amemiya, PRESS)
+_OF_CLASSES = (Trace, Pillai, Wilks, Roy)
+CRITERIA: dict[str, type[Criterion]] = {criterion.name: criterion for criterion in (*_OF_REGRESSION, *_OF_CLASSES)}
 DEFAULT = {"linear": "ebic", "discriminant": "trace"}
 
 

@@ -53,6 +53,10 @@ class Criterion:
         """The criterion with the parameters that it takes from the problem and its candidates filled in."""
         return self
 
+    def ordered_by_fit(self, max_rank: float, problem: Problem) -> bool:
+        """True if a better fit improves the score of sets of any one size, up to a rank."""
+        return True
+
     def score(self, read: Any, size: Size, problem: Problem) -> Any:
         raise NotImplementedError
 
@@ -91,6 +95,11 @@ def _minus(then: Any, now: float) -> Any:
 class OfTrace(Criterion):
     """A criterion that reads the trace of M."""
 
+    @property
+    def transform(self) -> Floats | None:
+        """T, where the criterion reads the trace of T M T' instead; None for the trace of M."""
+        return None
+
     def of(self, explained: Explained) -> float:
         return explained.trace
 
@@ -117,6 +126,28 @@ class OfMatrix(Criterion):
     def after(self, explained: Explained, update: RankUpdate, sign: int) -> Floats:
         v = update.vectors
         return np.asarray(explained.M + sign * np.einsum("umt,ums->uts", v, v))
+
+
+class OfRows(Criterion):
+    """A criterion that reads the residuals and the leverages of the rows, which are no function of M.
+
+    Subclasses define `read(residuals, leverages)`, of arrays of shapes (n_samples, n_moves, n_targets) and (n_samples,
+    n_moves), in weighted rows (see `rows`): one number per move.
+    """
+
+    def read(self, residuals: Floats, leverages: Floats) -> Floats:
+        raise NotImplementedError
+
+    def ordered_by_fit(self, max_rank: float, problem: Problem) -> bool:
+        return False
+
+    def of(self, explained: Explained) -> float:
+        assert explained.rows is not None
+        return float(self.read(explained.rows.residuals[:, None, :], explained.rows.leverages[:, None])[0])
+
+    def after(self, explained: Explained, update: RankUpdate, sign: int) -> Floats:
+        assert update.rows is not None
+        return np.concatenate([np.empty(0), *(self.read(*block) for block in update.rows)])
 
 
 def check_finite(name: str, value: Any, above: float | None = None) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from dropstep.models.base import CriterionInfo
-from dropstep.models.least_squares.criteria.base import OfDeterminant, OfTrace, Size, check_finite
+from dropstep.models.least_squares.criteria.base import OfDeterminant, OfRows, OfTrace, Size, check_finite
 from dropstep.models.least_squares.explained import Explained
 from dropstep.models.least_squares.problem import Problem
 from dropstep.models.least_squares.updates import RankUpdate
@@ -22,6 +22,7 @@ from dropstep.projection.projection import Projection
 Floats = NDArray[np.float64]
 
 LEVEL = 0.05  # of the test that the first feature must pass under the corrected EBIC
+FULL_LEVERAGE = 1e-9  # 1 - leverage of a row up to which the others do not determine its prediction
 SINGULAR = 1e-11  # relative eigenvalue of the full model's residual below which sigma2 cannot be taken from it
 
 
@@ -51,6 +52,34 @@ class AdjustedR2(OfTrace):
     def score(self, rss: Any, size: Size, problem: Problem) -> Any:
         room = np.maximum(problem.df - size.rank, 1e-9)  # what leaves no degree of freedom is not free to enter
         return 1 - (rss / room) / (np.trace(problem.base) / problem.df)
+
+
+class Amemiya(OfTrace):
+    """Amemiya's prediction criterion: (n + size + 1) / (n - size - 1) RSS / TSS (Amemiya 1980)."""
+
+    name, kind, penalised = "amemiya", "linear", True
+
+    def score(self, rss: Any, size: Size, problem: Problem) -> Any:
+        n, parameters = problem.n, size.rank + 1
+        room = np.maximum(n - parameters, 1e-9)  # what leaves no degree of freedom is not free to enter
+        return (n + parameters) / room * rss / np.trace(problem.base)
+
+
+class PRESS(OfRows):
+    """Prediction sum of squares: the squared errors of leave-one-out predictions, in closed form (Allen 1974).
+
+    A row whose leverage is 1 cannot be predicted from the others; the criterion is infinite with one.
+    """
+
+    name, kind, penalised, share = "press", "linear", True, False
+
+    def read(self, residuals: Floats, leverages: Floats) -> Floats:
+        room = 1 - leverages
+        errors = np.square(residuals / np.where(room > FULL_LEVERAGE, room, np.nan)[:, :, None]).sum(axis=(0, 2))
+        return np.where(np.isnan(errors), np.inf, errors)
+
+    def score(self, press: Any, size: Size, problem: Problem) -> Any:
+        return press
 
 
 @dataclass(frozen=True)
@@ -84,7 +113,7 @@ class MallowsCp(OfTrace):
         if self.sigma2 is not None:
             sigma = self.sigma2 * np.eye(problem.n_targets)
         else:
-            sigma = _full_covariance(problem, candidates)
+            sigma = _full_covariance(problem, candidates, self)
         resolved = copy(self)
         object.__setattr__(resolved, "covariance", sigma)
         return resolved
@@ -108,6 +137,15 @@ class MallowsCp(OfTrace):
         half = linalg.solve_triangular(np.linalg.cholesky(sigma), v.reshape(-1, v.shape[2]).T, lower=True)
         return np.asarray(np.einsum("umt,umt->u", *2 * [half.T.reshape(v.shape)]))
 
+    @property
+    def transform(self) -> Floats | None:
+        """Coordinates of the targets in units of the error."""
+        if self.per_sample:
+            return None
+        return np.asarray(
+            linalg.solve_triangular(np.linalg.cholesky(self._sigma), np.eye(len(self._sigma)), lower=True)
+        )
+
     def score(self, rss: Any, size: Size, problem: Problem) -> Any:
         q = problem.n_targets
         if self.per_sample:
@@ -120,26 +158,67 @@ class MallowsCp(OfTrace):
         return self.covariance
 
 
-def _full_covariance(problem: Problem, candidates: NDArray[np.intp]) -> Floats:
+@dataclass(frozen=True)
+class Sawa(OfTrace):
+    """Sawa's Bayesian information criterion: n log(RSS / n) + 2 (size + 3) r - 2 r^2, r = n sigma2 / RSS (Sawa 1978).
+
+    Parameters
+    ----------
+    sigma2 : float or None, default=None
+        Error variance; None estimates it from the model with all features.
+    """
+
+    name, kind, penalised, share = "sawa", "linear", True, False
+
+    sigma2: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.sigma2 is not None:
+            check_finite("sigma2", self.sigma2, above=0)
+
+    def resolve(self, problem: Problem, candidates: NDArray[np.intp], n_units: int) -> Sawa:
+        if problem.n_targets > 1:
+            raise ValueError(
+                f"criterion 'sawa' is defined for one target; y has {problem.n_targets}: use criterion='bic', or one "
+                "target at a time"
+            )
+        if self.sigma2 is not None:
+            return self
+        return Sawa(float(_full_covariance(problem, candidates, self)[0, 0]))
+
+    def ordered_by_fit(self, max_rank: float, problem: Problem) -> bool:
+        """n - 2 (size + 3) r + 4 r^2, the derivative by log RSS, has no root r."""
+        return (max_rank + 3) ** 2 < 4 * problem.n
+
+    def score(self, rss: Any, size: Size, problem: Problem) -> Any:
+        assert self.sigma2 is not None
+        n = problem.n
+        rss = np.maximum(rss, problem.exact_fit * problem.base[0, 0])
+        ratio = n * self.sigma2 / rss
+        return n * np.log(rss / n) + 2 * (size.rank + 3) * ratio - 2 * ratio**2
+
+
+def _full_covariance(problem: Problem, candidates: NDArray[np.intp], criterion: MallowsCp | Sawa) -> Floats:
     """Error covariance of the model with every candidate in it."""
+    name, by = criterion.name, type(criterion).__name__
     if problem.n <= len(candidates) + 1:
         raise ValueError(
-            f"cp takes sigma2 from the model with all {len(candidates)} features, which {problem.n:g} rows cannot fit "
-            "(n must exceed features + 1); give it as MallowsCp(sigma2=...), or use criterion='ebic'"
+            f"{name} takes sigma2 from the model with all {len(candidates)} features, which {problem.n:g} rows cannot "
+            f"fit (n must exceed features + 1); give it as {by}(sigma2=...), or use criterion='ebic'"
         )
     full = Projection(problem.equations)
     full.add(candidates.tolist())
     full.update(np.arange(problem.n_features))
     if full.imprecise and problem.finer is not None:
-        return _full_covariance(problem.finer(), candidates)
+        return _full_covariance(problem.finer(), candidates, criterion)
     targets = full.basis.targets
     residual = problem.base - full.Z.T @ full.Z if targets is None else targets.T @ targets
     scale = np.sqrt(np.diagonal(problem.base))
     if np.linalg.eigvalsh(residual / np.outer(scale, scale))[0] <= SINGULAR:
         which = "fits y" if problem.n_targets == 1 else "fits some target, or a combination of targets,"
         raise ValueError(
-            f"cp takes sigma2 from the model with all features, which {which} exactly (sigma2 = 0); "
-            "give it as MallowsCp(sigma2=...)"
+            f"{name} takes sigma2 from the model with all features, which {which} exactly (sigma2 = 0); "
+            f"give it as {by}(sigma2=...)"
         )
     return np.asarray(residual / (problem.df - full.size))
 
@@ -156,6 +235,16 @@ class AIC(OfDeterminant):
 
     def score(self, logdet: Any, size: Size, problem: Problem) -> Any:
         return _log_likelihood(logdet, problem) + 2 * problem.n_targets * (size.rank + 1)
+
+
+class HannanQuinn(OfDeterminant):
+    """n log det(E / n) + 2 log(log n) q (size + 1) (Hannan and Quinn 1979)."""
+
+    name, kind, penalised, share = "hqc", "linear", True, False
+
+    def score(self, logdet: Any, size: Size, problem: Problem) -> Any:
+        penalty = 2 * math.log(math.log(problem.n)) * problem.n_targets * (size.rank + 1)
+        return _log_likelihood(logdet, problem) + penalty
 
 
 class AICc(OfDeterminant):
