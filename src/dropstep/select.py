@@ -16,7 +16,7 @@ from dropstep.data.moments import Moments
 from dropstep.data.sample import Features, Rows
 from dropstep.models.base import Family, FamilyModel, Fitted, Problem, Units
 from dropstep.models.families import as_family
-from dropstep.models.resampling import Evaluation, Resamples, SearchEndedError
+from dropstep.models.resampling import CrossValidates, Evaluation, Resamples, SearchEndedError
 from dropstep.parameters import NAMES, RESOURCES, Parameters, non_default, with_parameters
 from dropstep.result import SelectionPath, Step, StopReason, feature_names
 from dropstep.search.limits import Limits
@@ -99,13 +99,9 @@ n_jobs, random_state, max_time, checkpoint
     _check_callable("progress", "the fits done and those remaining", progress)
     rows = Rows(sample_weight, offset, strata, sample_groups, {} if metadata is None else metadata)
     family = as_family(given.model)
-    resamples = family if isinstance(family, Resamples) else None
-    with Limits(given.max_time, interruptible=resamples is not None) as limits:
+    with Limits(given.max_time, interruptible=isinstance(family, Resamples)) as limits:
         report = _FitReport(progress, limits)
-        if resamples is not None:
-            family = _evaluated(resamples, given, report)
-        else:
-            _refuse_resampling(given, rows)
+        family = _evaluated(family, given, rows, report)
         sample = family.sample(X, y, rows, given)
         max_features = _checked_max(given.max_features, len(sample.choice.include))
         problem = family.problem(sample, given.solver, max_features)
@@ -145,19 +141,28 @@ class _Given(NamedTuple):
     from_moments: bool
 
 
-def _evaluated(family: Resamples, given: Parameters, report: _FitReport) -> Family:
-    """The family with its evaluation."""
+def _evaluated(family: Family, given: Parameters, rows: Rows, report: _FitReport) -> Family:
+    """The family with its evaluation, if it is cross-validated."""
     identity = {name: value for name, value in non_default(given).items() if name not in (*RESOURCES, "model")}
-    return family.evaluated(
-        Evaluation(given.cv, given.n_jobs, given.random_state, given.checkpoint, identity, report.reason, report)
+    evaluation = Evaluation(
+        given.cv, given.n_jobs, given.random_state, given.checkpoint, identity, report.reason, report
     )
+    if isinstance(family, Resamples):
+        return family.evaluated(evaluation)
+    by_cv = isinstance(family, CrossValidates) and isinstance(given.criterion, str) and given.criterion == "cv"
+    _refuse_resampling(given, rows, by_cv)
+    return family.cross_validated(evaluation) if by_cv and isinstance(family, CrossValidates) else family
 
 
-def _refuse_resampling(given: Parameters, rows: Rows) -> None:
-    """Refuse what only an estimator can use."""
-    for name, value in (("checkpoint", given.checkpoint), ("sample_groups", rows.groups)):
-        if value is not None:
-            raise ValueError(f"{name} applies to a scikit-learn estimator; pass model=..., or omit {name}")
+def _refuse_resampling(given: Parameters, rows: Rows, by_cv: bool) -> None:
+    """Refuse what only an estimator can use, and groups of rows where nothing is cross-validated."""
+    if given.checkpoint is not None:
+        raise ValueError("checkpoint applies to a scikit-learn estimator; pass model=..., or omit checkpoint")
+    if rows.groups is not None and not by_cv:
+        raise ValueError(
+            "sample_groups applies to a scikit-learn estimator and to criterion='cv'; pass one of them, or omit "
+            "sample_groups"
+        )
     if rows.metadata:
         raise ValueError(f"{next(iter(rows.metadata))} applies to a scikit-learn estimator; pass model=..., or omit it")
 

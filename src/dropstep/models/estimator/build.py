@@ -14,7 +14,8 @@ from dropstep.models.estimator.fingerprint import fingerprint
 from dropstep.models.estimator.fits import Fits, Recipe, Rowwise, Runner
 from dropstep.models.estimator.model import CrossValidated
 from dropstep.models.estimator.ordering import ordering_of
-from dropstep.models.estimator.scoring import as_scorer, folds_of, passed, scores_without_features
+from dropstep.models.estimator.scoring import as_scorer, passed, scores_without_features
+from dropstep.models.folds import folds_of
 
 
 def build_model(problem: EstimatorProblem, criterion: Any, units: Units) -> CrossValidated:
@@ -24,7 +25,14 @@ def build_model(problem: EstimatorProblem, criterion: Any, units: Units) -> Cros
     estimator = _seeded(family.estimator, rng)
     name, scorer = as_scorer(criterion, estimator)
     fit_params, score_params, split_params = passed(estimator, criterion, scorer, evaluation.cv, problem.rows)
-    folds = folds_of(evaluation.cv, problem.X, problem.y, problem.rows, estimator, split_params)
+    folds = folds_of(
+        evaluation.cv,
+        problem.X,
+        problem.y,
+        classes=is_classifier(estimator),
+        grouped=problem.rows.groups is not None,
+        split_params=split_params,
+    )
     data = Rowwise(problem.X, problem.y, folds, fit_params, score_params)
     recipe = Recipe(estimator, scorer, family.error_score == "raise")
     checkpoint = None

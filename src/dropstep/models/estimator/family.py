@@ -19,8 +19,6 @@ from dropstep.models.base import Bools, Units
 from dropstep.models.resampling import Evaluation
 from dropstep.parameters import Parameters
 
-N_FOLDS = 5  # of cv=None
-
 
 @dataclass(frozen=True)
 class Estimator:

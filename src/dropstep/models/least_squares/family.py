@@ -14,11 +14,12 @@ from dropstep.data.leakage import determining, determining_note
 from dropstep.data.moments import Moments
 from dropstep.data.sample import Features, Rows, Sample, sample_of
 from dropstep.data.target import Continuous, Target, as_target
-from dropstep.models.base import Bools, Floats, Units
+from dropstep.models.base import Bools, Family, Floats, Units
 from dropstep.models.least_squares.criteria import as_criterion
 from dropstep.models.least_squares.model import LeastSquares
 from dropstep.models.least_squares.notes import notes
 from dropstep.models.least_squares.problem import Problem, from_moments, problem_of
+from dropstep.models.resampling import Evaluation
 from dropstep.parameters import Parameters
 
 
@@ -59,6 +60,12 @@ class LeastSquaresFamily:
         names = X.feature_names
         choice = as_choice(X.n_features, names, given.include, given.exclude, given.groups)
         return MomentsSample(names, X.n_features, None, choice, None, (), X)
+
+    def cross_validated(self, evaluation: Evaluation) -> Family:
+        """The family under criterion "cv"."""
+        from dropstep.models.least_squares.cross_validation import CrossValidatedFamily
+
+        return CrossValidatedFamily(self.kind, evaluation)
 
     def _target(self, y: Any, n_rows: int, weights: Floats | None) -> Target:
         return as_target(y, n_rows, self.kind, weights)
