@@ -31,7 +31,7 @@ class HeldOutLogScores(FoldScores):
         inverse = self.projection.inverse
         self._T, self._M = self.fold.rows.columns(A) @ inverse, self._class_means(A) @ inverse
         self._logits = self.before(Reduced(None))
-        self._score = self._mean(self._logits[:, :, None])[0]
+        self._score = self._mean(self._logits[:, :, None].copy())[0]
 
     @property
     def score(self) -> float:
