@@ -183,12 +183,16 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
         )
         if report:
             report.end(path)
+        self._keep(X, path)
+        return self
+
+    def _keep(self, X: Any, path: SelectionPath) -> None:
+        """Set the fitted attributes."""
         validate_data(self, X, skip_check_array=True)  # sets n_features_in_ and feature_names_in_
         self.selected_, self.support_ = _chosen(path.selected, path.n_features)
         self.ranking_ = np.array(path.ranking, dtype=np.intp)
         self.score_ = path.score
         self.path_ = path
-        return self
 
     def _reset(self) -> None:
         """Delete fitted attributes, so that a fit that fails leaves none behind."""

@@ -33,6 +33,8 @@ class Evaluation:
         Why the search is to end now; None if it is to continue.
     on_fit : callable
         Called after each fit.
+    criterion : str or callable
+        The criterion of the selection.
     """
 
     cv: Any = None
@@ -42,6 +44,7 @@ class Evaluation:
     identity: Mapping[str, Any] = field(default_factory=dict)
     ended: Callable[[], StopReason | None] = never
     on_fit: Callable[[], object] = never
+    criterion: Any = "auto"
 
 
 class SearchEndedError(Exception):

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dropstep.coefficients import Coefficients
 from dropstep.data.moments import Moments
 from dropstep.data.sample import Rows, Sample
-from dropstep.data.target import Categorical
 from dropstep.models.base import Bools, Units
-from dropstep.models.folds import Fold, folds_of
+from dropstep.models.folds import Fold
+from dropstep.models.held_out import Losses
 from dropstep.models.least_squares.cross_validated import CrossValidatedLeastSquares, Parts
 from dropstep.models.least_squares.family import LeastSquaresFamily, LeastSquaresProblem
-from dropstep.models.least_squares.fold_problems import fold_problems
+from dropstep.models.least_squares.fold_problems import fold_problems, refuse_missing_classes, sample_folds
 from dropstep.models.resampling import Evaluation
 from dropstep.parameters import Parameters
 
@@ -50,22 +51,29 @@ class CrossValidatedFamily:
     def problem(self, sample: Sample, solver: Any, max_features: int | None) -> CrossValidatedProblem:
         """The problems of the folds."""
         folds = sample_folds(sample, self.evaluation.cv)
+        refuse_missing_classes(sample, folds)
         limit = max_features if sample.choice.members is None and sample.encoding is None else None
         return CrossValidatedProblem(fold_problems(sample, folds, solver, limit), sample, folds, solver, max_features)
 
+    def folds(self, sample: Sample, cv: Any) -> tuple[Fold, ...]:
+        """The folds of a sample."""
+        return sample_folds(sample, cv)
 
-def sample_folds(sample: Sample, cv: Any) -> tuple[Fold, ...]:
-    """The folds of a sample; an integer stratifies classes, and keeps groups of rows together."""
-    target, groups = sample.target, sample.groups
-    classes = isinstance(target, Categorical)
-    y = target.codes if isinstance(target, Categorical) else np.zeros(sample.table.n_rows)
-    groups = None if groups is None else np.asarray(groups)
-    if groups is not None and groups.shape != (sample.table.n_rows,):
-        raise ValueError(
-            f"sample_groups must have one label per row ({sample.table.n_rows}); its shape is {groups.shape}"
-        )
-    split = {} if groups is None else {"groups": groups}
-    return folds_of(cv, sample.table.values, y, classes=classes, grouped=groups is not None, split_params=split)
+    def training(
+        self, sample: Sample, folds: Sequence[Fold], solver: Any, max_features: int | None
+    ) -> Iterator[tuple[Sample, CrossValidatedProblem]]:
+        """The problems of the training rows, each with folds of its own."""
+        for train, _ in folds:
+            part = sample.at(train)
+            yield part, self.problem(part, solver, max_features)
+
+    def losses(self, sample: Sample, fold: Fold, columns: Sequence[int], fit: Coefficients) -> Losses:
+        """Mean squared error and its root; log loss and error rate of classes."""
+        return LeastSquaresFamily(self.kind).losses(sample, fold, columns, fit)
+
+    def at(self, sample: Sample, rows: NDArray[np.intp]) -> Sample:
+        """The sample of some rows."""
+        return sample.at(rows)
 
 
 @dataclass(frozen=True, eq=False)

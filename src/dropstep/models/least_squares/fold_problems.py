@@ -18,7 +18,7 @@ from dropstep.data.sample import Sample
 from dropstep.data.scale import Exponents
 from dropstep.data.table import refuse_missing
 from dropstep.data.target import Categorical, Continuous, Target
-from dropstep.models.folds import Fold
+from dropstep.models.folds import Fold, folds_of
 from dropstep.models.least_squares.problem import Problem, choose_solver, from_moments, problem_of
 from dropstep.projection.equations import Solver
 
@@ -161,19 +161,51 @@ def _named(k: int, make: Any, *arguments: Any) -> Problem:
 
 
 def _check(sample: Sample, folds: Sequence[Fold]) -> None:
-    """Refuse folds without test rows, and classes without training rows."""
-    n, target = sample.table.n_rows, sample.target
-    weights = np.ones(n) if sample.weights is None else sample.weights
-    for k, (train, test) in enumerate(folds, start=1):
+    """Refuse folds without test rows."""
+    weights = np.ones(sample.table.n_rows) if sample.weights is None else sample.weights
+    for k, (_, test) in enumerate(folds, start=1):
         if not weights[test].sum() > 0:
             raise ValueError(f"fold {k} has no test rows (of positive weight); use fewer folds, or another splitter")
-        if isinstance(target, Categorical):
-            counts = np.bincount(target.codes[train], weights[train], len(target.labels))
-            if (few := np.flatnonzero(counts < 2)).size:
-                raise ValueError(
-                    f"fold {k} has {counts[few[0]]:g} training rows of class {str(target.labels[few[0]])!r}, of which "
-                    "2 are required; use fewer folds, a stratified splitter, or join classes"
-                )
+
+
+def refuse_missing_classes(sample: Sample, folds: Sequence[Fold]) -> None:
+    """Refuse folds whose training rows lack a class."""
+    target = sample.target
+    if not isinstance(target, Categorical):
+        return
+    for k, fold in enumerate(folds, start=1):
+        counts = np.bincount(target.codes, training_weights(sample, fold), len(target.labels))
+        if (few := np.flatnonzero(counts < 2)).size:
+            raise ValueError(
+                f"fold {k} has {counts[few[0]]:g} training rows of class {str(target.labels[few[0]])!r}, of which 2 are "
+                "required; use fewer folds, a stratified splitter, or join classes"
+            )
+
+
+def without_lone_rows(train: Rows, target: Target) -> Rows:
+    """Training rows without classes of a single row, which have no scatter."""
+    if not isinstance(target, Categorical):
+        return train
+    return train[np.bincount(target.codes[train], minlength=len(target.labels))[target.codes[train]] > 1]
+
+
+def lacks_classes(train: Rows, target: Target) -> bool:
+    """Whether training rows lack a class."""
+    return isinstance(target, Categorical) and len(np.unique(target.codes[train])) < len(target.labels)
+
+
+def sample_folds(sample: Sample, cv: Any) -> tuple[Fold, ...]:
+    """The folds of a sample; an integer stratifies classes, and keeps groups of rows together."""
+    target, groups = sample.target, sample.groups
+    classes = isinstance(target, Categorical)
+    y = target.codes if isinstance(target, Categorical) else np.zeros(sample.table.n_rows)
+    groups = None if groups is None else np.asarray(groups)
+    if groups is not None and groups.shape != (sample.table.n_rows,):
+        raise ValueError(
+            f"sample_groups must have one label per row ({sample.table.n_rows}); its shape is {groups.shape}"
+        )
+    split = {} if groups is None else {"groups": groups}
+    return folds_of(cv, sample.table.values, y, classes=classes, grouped=groups is not None, split_params=split)
 
 
 def take(target: Target, rows: Any) -> Target:
