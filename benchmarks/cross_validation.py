@@ -125,7 +125,9 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{what}: {same} of {total} sets are those of SequentialFeatureSelector", *different, sep="\n  ")
     if args.part in ("all", "time"):
         ours, theirs = speed()
-        print(f"2,000 x 200, 20 features: {ours:.4f} s; SequentialFeatureSelector {theirs:.1f} s: {theirs / ours:.0f} x")
+        print(
+            f"2,000 x 200, 20 features: {ours:.4f} s; SequentialFeatureSelector {theirs:.1f} s: {theirs / ours:.0f} x"
+        )
     if args.part in ("all", "folds"):
         folds, plain = ten_folds()
         print(f"100,000 x 100: ten folds {folds:.3f} s; Selector().fit {plain:.3f} s: {folds / plain:.2f} x")

@@ -2,6 +2,8 @@
 
 from dropstep.coefficients import Coefficients
 from dropstep.data.moments import Moments
+from dropstep.evaluation.compare import Comparison, compare
+from dropstep.evaluation.selector_cv import FoldPaths, NestedError, SelectorCV
 from dropstep.models.estimator.family import Estimator
 from dropstep.models.glm.family import Cox, Gamma, Logistic, Poisson
 from dropstep.models.least_squares.criteria import (
@@ -37,24 +39,29 @@ __all__ = [
     "AICc",
     "AdjustedR2",
     "Coefficients",
+    "Comparison",
     "Cox",
     "Criterion",
     "Estimator",
+    "FoldPaths",
     "Gamma",
     "Logistic",
     "MallowsCp",
     "Moments",
+    "NestedError",
     "PartialTest",
     "Pillai",
     "Poisson",
     "Roy",
     "SelectionPath",
     "Selector",
+    "SelectorCV",
     "Significance",
     "StandardErrors",
     "Step",
     "StopReason",
     "Trace",
     "Wilks",
+    "compare",
     "select",
 ]

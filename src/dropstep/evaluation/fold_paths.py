@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Any, NamedTuple
 
 import joblib
@@ -16,15 +15,18 @@ from numpy.typing import NDArray
 
 from dropstep.coefficients import Coefficients
 from dropstep.data.moments import Moments
-from dropstep.data.sample import Features, Rows
+from dropstep.data.response import Survival
+from dropstep.data.sample import Features, Rows, Sample
+from dropstep.data.target import Categorical
 from dropstep.models.base import Fitted, Problem
+from dropstep.models.estimator.family import Estimator
 from dropstep.models.families import as_family
 from dropstep.models.folds import Fold
 from dropstep.models.held_out import Losses, Trainable
-from dropstep.parameters import Parameters
-from dropstep.result import feature_names
+from dropstep.parameters import NAMES, Parameters
+from dropstep.result import SelectionPath, feature_names
 from dropstep.search.limits import Limits
-from dropstep.select import FitReport, Searching, evaluated, searching
+from dropstep.select import FitReport, Searching, evaluated, searching, select
 
 Floats = NDArray[np.float64]
 
@@ -54,11 +56,12 @@ class Chosen:
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """Validated data, and the family that is trained on parts of it."""
+    """Validated data, the family that is trained on parts of it, and the data as they were given."""
 
     family: Trainable
     sample: Any
     given: Parameters
+    data: tuple[Any, Any, Rows]
 
     @classmethod
     def of(cls, X: Any, y: Any, rows: Rows, given: Parameters) -> Trained:
@@ -70,8 +73,9 @@ class Trained:
         with Limits(None) as limits:
             family: Any = as_family(given.model)
             without = replace(rows, groups=None)  # here they divide rows into folds, whatever the criterion
-            family = evaluated(family, replace(given, n_jobs=None), without, FitReport(None, limits))
-        return cls(family, family.sample(X, y, rows, given), given)
+            inner = replace(given, n_jobs=None, cv=given.cv if is_splitter(given.cv) else None)
+            family = evaluated(family, inner, without, FitReport(None, limits))
+        return cls(family, family.sample(X, y, rows, given), given, (X, y, rows))
 
     def folds(self, cv: Any) -> tuple[Fold, ...]:
         """Folds of the rows."""
@@ -80,6 +84,62 @@ class Trained:
     def at(self, rows: NDArray[np.intp]) -> Trained:
         """The data of some rows."""
         return replace(self, sample=self.family.at(self.sample, rows))
+
+    def without_included(self) -> Trained:
+        """The same, with no feature forced in."""
+        return replace(self, sample=replace(self.sample, choice=replace(self.sample.choice, include=())))
+
+    def select(self, given: Parameters) -> SelectionPath:
+        """The selection on all rows."""
+        X, y, rows = self.data
+        return select(
+            X,
+            y,
+            **as_dict(given),
+            sample_weight=rows.weights,
+            offset=rows.offset,
+            strata=rows.strata,
+            sample_groups=rows.groups if self._divides_rows else None,
+            metadata=rows.metadata,
+        )
+
+    @property
+    def _divides_rows(self) -> bool:
+        """Whether the selection itself is cross-validated."""
+        by_cv = isinstance(self.given.criterion, str) and self.given.criterion == "cv"
+        return by_cv or isinstance(self.family, Estimator)
+
+    @property
+    def kind(self) -> str:
+        """Name of the model."""
+        if isinstance(self.family, Estimator):
+            return type(self.family.estimator).__name__
+        kind = str(self.family.kind)  # type: ignore[attr-defined]
+        return kind if kind != "auto" else "discriminant" if self.strata is not None else "linear"
+
+    @property
+    def n_rows(self) -> int:
+        sample = self.sample
+        return int(sample.table.n_rows if isinstance(sample, Sample) else sample.X.shape[0])
+
+    @property
+    def groups(self) -> Any:
+        """Groups of dependent rows, or None."""
+        return self.sample.groups if isinstance(self.sample, Sample) else self.sample.rows.groups
+
+    @property
+    def strata(self) -> NDArray[np.intp] | None:
+        """Classes, or events, by which folds are stratified; None if there are none."""
+        if not isinstance(self.sample, Sample):
+            from dropstep.models.estimator.scoring import predicts_classes
+
+            assert isinstance(self.family, Estimator)
+            y = np.asarray(self.sample.y)
+            return np.unique(y, return_inverse=True)[1] if predicts_classes(self.family.estimator) else None
+        target = self.sample.target
+        if isinstance(target, Categorical):
+            return target.codes
+        return target.event.astype(np.intp) if isinstance(target, Survival) else None
 
     @property
     def n_units(self) -> int:
@@ -195,6 +255,16 @@ def _chosen(trained: Trained, fold: Fold, state: State) -> Chosen:
     return Chosen(state.features, state.names, trained.family.losses(trained.sample, fold, state.columns, state.fit))
 
 
+def as_dict(given: Parameters) -> dict[str, Any]:
+    """Parameters by name."""
+    return {name: getattr(given, name) for name in NAMES}
+
+
+def is_splitter(cv: Any) -> bool:
+    """Whether folds can be made of any rows: by a number of folds or a splitter, not by a list of folds."""
+    return cv is None or isinstance(cv, int) or hasattr(cv, "split")
+
+
 def path_parameters(given: Parameters, most: int, *, in_folds: bool) -> Parameters:
     """Parameters of a path that visits every size up to `most`, unless `enter` is given.
 
@@ -213,9 +283,8 @@ def path_parameters(given: Parameters, most: int, *, in_folds: bool) -> Paramete
 
 def carried_forward(paths: Sequence[dict[int, Chosen]]) -> tuple[tuple[int, ...], Floats]:
     """Sizes, and the losses of every fold by size; a path that ended earlier keeps its last selection."""
-    sizes = sorted(reduce(set.union, (set(path) for path in paths), set()))
     first = max(min(path) for path in paths)
-    sizes = [size for size in sizes if size >= first]
+    sizes = sorted({size for path in paths for size in path if size >= first})
     table = [[path[max(k for k in path if k <= size)].loss for size in sizes] for path in paths]
     return tuple(sizes), np.array(table)
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -18,11 +17,11 @@ from dropstep.evaluation.fold_paths import (
     by_size,
     carried_forward,
     choose_size,
+    is_splitter,
     path_parameters,
 )
 from dropstep.parameters import NAMES, Parameters
-from dropstep.result import SelectionPath
-from dropstep.select import checked_max, select
+from dropstep.select import checked_max
 from dropstep.selector import Selector
 
 if TYPE_CHECKING:
@@ -148,8 +147,9 @@ class SelectorCV(ParametersCV, Selector):
     ----------
     strategy, model, criterion, enter, leave, drop, include, exclude, groups, missing, solver, random_state, max_time, \
 checkpoint
-        The parameters of `Selector`. With `enter` at "auto", paths visit every size up to `max_features`; otherwise they
-        end where no candidate may enter. `max_time` limits the selection on all rows; `checkpoint` is not available.
+        The parameters of `Selector`. With `enter` at "auto", paths visit every size up to `max_features`; otherwise
+        they end where no candidate may enter. `max_time` limits the selection on all rows; `checkpoint` is not
+        available.
     max_features : int or None, default=None
         Largest number of features that is compared; None compares up to 100, as far as the rows suffice.
     cv : int, splitter or iterable, default=None
@@ -224,20 +224,9 @@ checkpoint
         """
         self._reset()
         rows = Rows(sample_weight, offset, strata, sample_groups, metadata)
-        trained, given, table = self._trained(X, y, rows)
+        trained, given = self._trained(X, y, rows)
         found = self._fold_paths(trained, given)
-        again = sample_groups if self._is_resampled() or self._is_cv() else None
-        path = select(
-            table,
-            y,
-            **_as_dict(_final(given, found.chosen)),
-            sample_weight=sample_weight,
-            offset=offset,
-            strata=strata,
-            sample_groups=again,
-            metadata=metadata,
-        )
-        self._keep(X, path)
+        self._keep(X, trained.select(_final(given, found.chosen)))
         self.n_features_, self.cv_paths_ = found.chosen, found
         return self
 
@@ -266,8 +255,13 @@ checkpoint
         -------
         NestedError
         """
+        if not is_splitter(self.cv):
+            raise ValueError(
+                "nested_error divides the training rows of each fold again, which a list of folds cannot; "
+                "pass cv as an integer or a splitter"
+            )
         rows = Rows(sample_weight, offset, strata, sample_groups, metadata)
-        trained, given, _ = self._trained(X, y, rows)
+        trained, given = self._trained(X, y, rows)
         folds = trained.folds(self.cv)
         most = _most(trained, given)
         outer = by_size(trained, folds, path_parameters(given, most, in_folds=True), most)
@@ -280,31 +274,23 @@ checkpoint
             sizes.append(size)
         return NestedError(name, tuple(losses), tuple(sizes))
 
-    def _trained(self, X: Any, y: Any, rows: Rows) -> tuple[Trained, Parameters, Any]:
-        """Validated data, the parameters of the selection, and the table as `select` reads it."""
+    def _trained(self, X: Any, y: Any, rows: Rows) -> tuple[Trained, Parameters]:
+        """Validated data, and the parameters of the selection."""
         if self.choose not in CHOICES:
             raise ValueError(f"choose must be 'best' or 'one_se'; got {self.choose!r}")
         if isinstance(y, str):
             raise ValueError(f"y must contain target values, not the name {y!r}; pass the column, or use select")
         given = Parameters(**{name: getattr(self, name) for name in NAMES})
-        table = X if self._is_resampled() else read(X)
-        return Trained.of(table, y, rows, given), given, table
-
-    def _is_cv(self) -> bool:
-        return isinstance(self.criterion, str) and self.criterion == "cv"
+        return Trained.of(X if self._is_resampled() else read(X), y, rows, given), given
 
     def _fold_paths(self, trained: Trained, given: Parameters) -> FoldPaths:
         """Losses by size, and the size that is chosen."""
         most = _most(trained, given)
-        folds = trained.folds(_inner(self.cv, trained))
+        folds = trained.folds(self.cv)
         paths = by_size(trained, folds, path_parameters(given, most, in_folds=True), most)
         sizes, losses = carried_forward(paths)
         name = next(iter(next(iter(paths[0].values())).losses))
         return FoldPaths(sizes, name, losses, tuple(paths), choose_size(sizes, losses, self.choose))
-
-
-def _inner(cv: Any, trained: Trained) -> Any:
-    return cv
 
 
 def _most(trained: Trained, given: Parameters) -> int:
@@ -320,8 +306,4 @@ def _final(given: Parameters, size: int) -> Parameters:
     path = path_parameters(given, size, in_folds=False)
     if size > 0:
         return path
-    return Parameters(**{**_as_dict(path), "strategy": "forward", "enter": math.inf, "leave": "auto", "drop": None})
-
-
-def _as_dict(given: Parameters) -> dict[str, Any]:
-    return {name: getattr(given, name) for name in NAMES}
+    return replace(path, strategy="forward", enter=math.inf, leave="auto", drop=None)

@@ -58,7 +58,7 @@ def fold_log_scores(X: Any, codes: Any, weights: Any, folds: Any, columns: Seque
         kept = independent(np.vstack([within, -within]), columns)
         logits = np.tile(np.log(prior / prior.sum()), (len(test), 1))
         if kept:
-            root = np.linalg.qr(np.sqrt(w[train] / prior.sum())[:, None] * within[:, kept], mode="r")
+            root: Any = np.linalg.qr(np.sqrt(w[train] / prior.sum())[:, None] * within[:, kept], mode="r")
             for c in classes:
                 coordinates = np.linalg.solve(root.T, (X[test] - means[c])[:, kept].T)
                 logits[:, c] -= (coordinates**2).sum(axis=0) / 2

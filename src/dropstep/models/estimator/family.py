@@ -105,7 +105,6 @@ class Estimator:
             y = target.values[:, 0] if target.values.shape[1] == 1 else target.values
         return EstimatorProblem(self, sample.table.values, y, rows, sample.table.names)
 
-
     def folds(self, sample: EstimatorSample | Sample, cv: Any) -> tuple[Fold, ...]:
         """The folds of a sample; an integer stratifies the labels of a classifier."""
         from dropstep.models.estimator.build import estimator_folds

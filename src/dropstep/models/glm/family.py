@@ -86,13 +86,12 @@ class LikelihoodFamily:
     def folds(self, sample: Sample, cv: Any) -> tuple[Fold, ...]:
         """The folds of a sample; classes, and events of survival times, are stratified."""
         target, groups = sample.target, sample.groups
-        classes, y = True, np.zeros(sample.table.n_rows)
+        y = np.zeros(sample.table.n_rows, dtype=np.intp)
         if isinstance(target, Categorical):
             y = target.codes
         elif isinstance(target, Survival):
             y = target.event.astype(np.intp)
-        else:
-            classes = False
+        classes = isinstance(target, Categorical | Survival)
         split = {} if groups is None else {"groups": groups}
         return folds_of(cv, sample.table.values, y, classes=classes, grouped=groups is not None, split_params=split)
 

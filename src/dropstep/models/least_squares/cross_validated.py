@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from dropstep.coefficients import Coefficients
-from dropstep.models.base import CriterionInfo, Floats, Indices, Scan, Units
+from dropstep.models.base import Bools, CriterionInfo, Floats, Indices, Scan, Units
 from dropstep.models.least_squares.criteria import RSS, Trace
 from dropstep.models.least_squares.fold_problems import FoldProblem
 from dropstep.models.least_squares.fold_scores import FoldScores
@@ -134,7 +134,7 @@ class CrossValidatedLeastSquares:
         if without is not None:
             sizes = sizes - [len(fold.projection.directions(self.units.columns([without]))) for fold in self._folds]
         brings, room = (ranks > 0).any(axis=0), (sizes[:, None] + ranks <= self.max_rank).all(axis=0)
-        feasible = brings & room
+        feasible = np.asarray(brings & room)
         reason = None if feasible.any() else StopReason.ROWS if brings.any() else StopReason.SPAN
         return self._scan(units, np.where(feasible, changes, 0.0), feasible, reason)
 
@@ -151,7 +151,7 @@ class CrossValidatedLeastSquares:
         removing = without is None and set(units.tolist()) <= set(self._selected)
         return self.removals(units) if removing else self.additions(units, without)
 
-    def _scan(self, units: Indices, changes: Floats, feasible: np.ndarray, reason: StopReason | None) -> Scan:  # type: ignore[type-arg]
+    def _scan(self, units: Indices, changes: Floats, feasible: Bools, reason: StopReason | None) -> Scan:
         """Means of the changes of the fold scores, with their standard errors."""
         gains = changes if self.greater_is_better else -changes
         std_errors = gains.std(axis=0, ddof=1) / math.sqrt(len(gains)) if len(gains) > 1 else None

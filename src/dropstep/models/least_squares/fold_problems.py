@@ -121,7 +121,8 @@ def fold_problems(
     """
     _check(sample, folds)
     table, target, weights = sample.table, sample.target, sample.weights
-    chosen: Solver = choose_solver(*table.values.shape, max_features) if solver == "auto" else solver
+    n, p = table.values.shape
+    chosen: Solver = choose_solver(n, p, max_features) if solver == "auto" else solver
     if chosen == "columns":
         total = problem_of(table, target, weights, "columns")
         masks = [training_weights(sample, fold) for fold in folds]
@@ -177,8 +178,8 @@ def refuse_missing_classes(sample: Sample, folds: Sequence[Fold]) -> None:
         counts = np.bincount(target.codes, training_weights(sample, fold), len(target.labels))
         if (few := np.flatnonzero(counts < 2)).size:
             raise ValueError(
-                f"fold {k} has {counts[few[0]]:g} training rows of class {str(target.labels[few[0]])!r}, of which 2 are "
-                "required; use fewer folds, a stratified splitter, or join classes"
+                f"fold {k} has {counts[few[0]]:g} training rows of class {str(target.labels[few[0]])!r}; at least 2 "
+                "are required: use fewer folds, a stratified splitter, or join classes"
             )
 
 
@@ -246,7 +247,11 @@ def _moments(X: NDArray[Any], target: Target, weights: Floats | None, folds: Seq
 
     n, tests = len(X), [of(_as_slice(test)) for _, test in folds]
     complements = [_is_complement(train, test, n) for train, test in folds]
-    if len(folds) > 1 and all(complements) and np.array_equal(np.sort(np.concatenate([test for _, test in folds])), np.arange(n)):
+    if (
+        len(folds) > 1
+        and all(complements)
+        and np.array_equal(np.sort(np.concatenate([test for _, test in folds])), np.arange(n))
+    ):
         before, after = list(accumulate(tests, add)), list(accumulate(reversed(tests), add))[::-1]
         last = len(tests) - 1
         training = [

@@ -200,7 +200,7 @@ class FoldScores:
         directions, independent = orthonormal(residuals, least)
         if not independent:
             return 0.0, 0.0
-        root = np.linalg.inv(directions.T @ residuals[:, independent])
+        root = np.asarray(np.linalg.inv(directions.T @ residuals[:, independent]), dtype=np.float64)
         kept = reduced(coordinates[:, independent])
         change = self.added_directions(unit[independent], kept, root, directions, reduced, start)
         return change, float(len(independent))

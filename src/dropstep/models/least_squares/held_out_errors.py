@@ -27,11 +27,10 @@ class HeldOutErrors(FoldScores):
     def read(self, *, grown: bool = False) -> None:
         rows, A = self.fold.rows, np.array(self.projection.independent, dtype=np.intp)
         inverse = self.projection.inverse
-        known = len(self._P) if grown else 0
-        if not known:
-            self._P = np.empty((0, self.problem.n_features))
+        if not grown:
+            self._P: Floats = np.empty((0, self.problem.n_features))
         if self._from_moments:
-            H, p = self._H, self.problem.n_features
+            H, p = self._about_training_means, self.problem.n_features
             self._omega = inverse.T @ H[np.ix_(A, A)] @ inverse
             self._TY = inverse.T @ H[A, p:]
             self._T = np.empty((0, len(A)))
@@ -57,7 +56,7 @@ class HeldOutErrors(FoldScores):
     def share(self) -> float:
         """The error, relative to that of the mean of the training rows."""
         p = self.problem.n_features
-        base = np.trace(self._H[p:, p:]) if self._from_moments else np.sum(self.fold.rows.targets**2)
+        base = np.trace(self._about_training_means[p:, p:]) if self._from_moments else np.sum(self.fold.rows.targets**2)
         return self._total / base if base > 0 else 1.0
 
     @cached_property
@@ -65,7 +64,7 @@ class HeldOutErrors(FoldScores):
         return self.fold.moments is not None
 
     @cached_property
-    def _H(self) -> Floats:
+    def _about_training_means(self) -> Floats:
         """Moments of features and targets of the test rows, about the training means."""
         moments, origin = self.fold.moments, self.problem.origin
         assert moments is not None
@@ -77,7 +76,7 @@ class HeldOutErrors(FoldScores):
         """Sums of squares of the columns of the test rows."""
         p = self.problem.n_features
         if self._from_moments:
-            return np.diagonal(self._H)[:p].copy()
+            return np.diagonal(self._about_training_means)[:p].copy()
         squares, step = np.empty(p), max(1, BLOCK_SIZE // len(self.fold.rows.X))
         for start in range(0, p, step):
             x = self.fold.rows.columns(np.arange(start, min(p, start + step)))
@@ -87,15 +86,15 @@ class HeldOutErrors(FoldScores):
     @cached_property
     def _cross(self) -> Floats:
         """Products of the columns of the test rows with the targets."""
-        p = self.problem.n_features
-        return self._H[:p, p:] if self._from_moments else self.fold.rows.products(self.fold.rows.targets).T
+        p, rows = self.problem.n_features, self.fold.rows
+        return self._about_training_means[:p, p:] if self._from_moments else rows.products(rows.targets).T
 
     def _products(self) -> Floats:
         """P, brought up to date."""
         known, size = len(self._P), self.size
         if known < size:
             if self._from_moments:
-                H, p = self._H, self.problem.n_features
+                H, p = self._about_training_means, self.problem.n_features
                 new = self.projection.inverse[:, known:].T @ H[self.projection.independent, :p]
             else:
                 new = self.fold.rows.products(self._T[:, known:])
@@ -134,7 +133,7 @@ class HeldOutErrors(FoldScores):
     def _squares_within(self, columns: Indices) -> Floats:
         """Products of the columns within units, of the test rows."""
         if self._from_moments:
-            return np.asarray(self._H[columns[:, :, None], columns[:, None, :]])
+            return np.asarray(self._about_training_means[columns[:, :, None], columns[:, None, :]])
         x = [self.fold.rows.columns(unit) for unit in columns]
         return np.stack([one.T @ one for one in x])
 
