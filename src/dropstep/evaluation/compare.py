@@ -16,7 +16,7 @@ from dropstep.data.target import Categorical
 from dropstep.evaluation.fold_paths import Chosen, Trained, at_the_end
 from dropstep.models.folds import Fold
 from dropstep.parameters import NAMES, Parameters
-from dropstep.result import SelectionPath
+from dropstep.result import SelectionPath, feature_names
 from dropstep.search.strategies import STRATEGIES
 
 if TYPE_CHECKING:
@@ -311,6 +311,11 @@ class _Run:
             chosen = at_the_end(trained, self.folds, given, lambda fold: self.say(f"{name}, fold {fold}"))
         except ValueError as error:
             return _Found(Row(name, None, 0.0, (), (), str(error)))
+        if name == ALL:  # those that depend on others have coefficients of 0
+            sample = self.trained.sample
+            excluded = set(sample.choice.features(sample.choice.exclude))
+            names = feature_names(sample.names, [j for j in range(sample.n_features) if j not in excluded])
+            chosen = [replace(one, names=names) for one in chosen]
         return self._row(name, None, 0.0, chosen)
 
     def _row(self, name: str, path: SelectionPath | None, seconds: float, chosen: Sequence[Chosen]) -> _Found:
