@@ -1,9 +1,10 @@
 """Feature selection by forward, backward, stepwise and dropping search, exact and incremental."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from dropstep.coefficients import Coefficients
 from dropstep.data.moments import Moments
-from dropstep.evaluation.compare import Comparison, compare
-from dropstep.evaluation.selector_cv import FoldPaths, NestedError, SelectorCV
 from dropstep.models.estimator.family import Estimator
 from dropstep.models.glm.family import Cox, Gamma, Logistic, Poisson
 from dropstep.models.least_squares.criteria import (
@@ -27,7 +28,19 @@ from dropstep.search.strategies import FBED
 from dropstep.select import select
 from dropstep.selector import Selector
 
+if TYPE_CHECKING:
+    from dropstep.evaluation.compare import Comparison, compare
+    from dropstep.evaluation.selector_cv import FoldPaths, NestedError, SelectorCV
+
 __version__ = "0.1.0.dev0"
+
+_LAZY = {  # imported when they are used
+    "Comparison": "dropstep.evaluation.compare",
+    "compare": "dropstep.evaluation.compare",
+    "FoldPaths": "dropstep.evaluation.selector_cv",
+    "NestedError": "dropstep.evaluation.selector_cv",
+    "SelectorCV": "dropstep.evaluation.selector_cv",
+}
 
 __all__ = [
     "AIC",
@@ -65,3 +78,13 @@ __all__ = [
     "compare",
     "select",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})
