@@ -1,5 +1,8 @@
 """Feature selection by forward, backward, stepwise and dropping search, exact and incremental."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from dropstep.coefficients import Coefficients
 from dropstep.data.moments import Moments
 from dropstep.models.estimator.family import Estimator
@@ -30,7 +33,19 @@ from dropstep.select import select
 from dropstep.selector import Selector
 from dropstep.subsets import Subset, Subsets
 
+if TYPE_CHECKING:
+    from dropstep.evaluation.compare import Comparison, compare
+    from dropstep.evaluation.selector_cv import FoldPaths, NestedError, SelectorCV
+
 __version__ = "0.1.0.dev0"
+
+_LAZY = {  # imported when they are used
+    "Comparison": "dropstep.evaluation.compare",
+    "compare": "dropstep.evaluation.compare",
+    "FoldPaths": "dropstep.evaluation.selector_cv",
+    "NestedError": "dropstep.evaluation.selector_cv",
+    "SelectorCV": "dropstep.evaluation.selector_cv",
+}
 
 __all__ = [
     "AIC",
@@ -45,15 +60,18 @@ __all__ = [
     "Amemiya",
     "Beam",
     "Coefficients",
+    "Comparison",
     "Cox",
     "Criterion",
     "Estimator",
     "Exhaustive",
+    "FoldPaths",
     "Gamma",
     "HannanQuinn",
     "Logistic",
     "MallowsCp",
     "Moments",
+    "NestedError",
     "PartialTest",
     "Pillai",
     "Poisson",
@@ -61,6 +79,7 @@ __all__ = [
     "Sawa",
     "SelectionPath",
     "Selector",
+    "SelectorCV",
     "Significance",
     "StandardErrors",
     "Step",
@@ -69,5 +88,16 @@ __all__ = [
     "Subsets",
     "Trace",
     "Wilks",
+    "compare",
     "select",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -19,7 +20,7 @@ from dropstep.data.sources import RowSource
 from dropstep.data.sources.sample import SourceSample
 from dropstep.models.base import Family, FamilyModel, Fitted, Problem, Units
 from dropstep.models.families import as_family
-from dropstep.models.resampling import Evaluation, Resamples, SearchEndedError
+from dropstep.models.resampling import CrossValidates, Evaluation, Resamples, SearchEndedError
 from dropstep.parameters import NAMES, RESOURCES, Parameters, non_default, with_parameters
 from dropstep.result import SelectionPath, Step, StopReason, feature_names
 from dropstep.search.equivalents import equivalents as find_equivalents
@@ -109,31 +110,23 @@ n_jobs, random_state, max_time, checkpoint
     rows = Rows(sample_weight, offset, strata, sample_groups, {} if metadata is None else metadata)
     X, y, rows = opened(X, y, rows)
     family = as_family(given.model)
-    resamples = family if isinstance(family, Resamples) else None
-    with Limits(given.max_time, interruptible=resamples is not None) as limits:
-        report = _FitReport(progress, limits)
-        if resamples is not None:
-            family = _evaluated(resamples, given, report)
-        else:
-            _refuse_resampling(given, rows)
+    with Limits(given.max_time, interruptible=isinstance(family, Resamples)) as limits:
+        report = FitReport(progress, limits)
+        family = evaluated(family, given, rows, report)
         source = X.source if isinstance(X, SourceSample) else X if isinstance(X, RowSource) else None
         if source is not None:
             source.report = report.rows
         sample = X if isinstance(X, SourceSample) else family.sample(X, y, rows, given)
-        max_features = _checked_max(given.max_features, len(sample.choice.include))
+        max_features = checked_max(given.max_features, len(sample.choice.include))
         problem = family.problem(sample, given.solver, max_features)
-        name, strategy = as_strategy(given.strategy)
-        units = _units(sample, problem.n_columns)
-        model, search, cautions = _search(problem, sample.choice, units, given, name, max_features)
-        report.search = search
-        try:
+        started = searching(sample, problem, given, max_features)
+        model, search, cautions, name, strategy = started
+        units, report.search = search.units, search
+        with closing(started):
             for caution in cautions:
                 warnings.warn(caution, UserWarning, stacklevel=2)
             run = _run(search, strategy, report, callback)
             near = find_equivalents(search) if equivalents and search.resampled is None else (None, None)
-        finally:
-            if search.resampled is not None:
-                search.resampled.close()
     notes = (*cautions, *search.notes, *sample.notes, *problem.notes(model, set(units.columns(sample.choice.exclude))))
     per_row = tuple(name for name, value in (("offset", offset), ("strata", strata)) if value is not None)
     given_as = _Given(non_default(given), sample_weight is not None, per_row, isinstance(X, Moments))
@@ -158,24 +151,33 @@ class _Given(NamedTuple):
     from_moments: bool
 
 
-def _evaluated(family: Resamples, given: Parameters, report: _FitReport) -> Family:
-    """The family with its evaluation."""
+def evaluated(family: Family, given: Parameters, rows: Rows, report: FitReport) -> Family:
+    """The family with its evaluation, if it is cross-validated."""
     identity = {name: value for name, value in non_default(given).items() if name not in (*RESOURCES, "model")}
-    return family.evaluated(
-        Evaluation(given.cv, given.n_jobs, given.random_state, given.checkpoint, identity, report.reason, report)
+    evaluation = Evaluation(
+        given.cv, given.n_jobs, given.random_state, given.checkpoint, identity, report.reason, report, given.criterion
     )
+    if isinstance(family, Resamples):
+        return family.evaluated(evaluation)
+    by_cv = isinstance(family, CrossValidates) and isinstance(given.criterion, str) and given.criterion == "cv"
+    _refuse_resampling(given, rows, by_cv)
+    return family.cross_validated(evaluation) if by_cv and isinstance(family, CrossValidates) else family
 
 
-def _refuse_resampling(given: Parameters, rows: Rows) -> None:
-    """Refuse what only an estimator can use."""
-    for name, value in (("checkpoint", given.checkpoint), ("sample_groups", rows.groups)):
-        if value is not None:
-            raise ValueError(f"{name} applies to a scikit-learn estimator; pass model=..., or omit {name}")
+def _refuse_resampling(given: Parameters, rows: Rows, by_cv: bool) -> None:
+    """Refuse what only an estimator can use, and groups of rows where nothing is cross-validated."""
+    if given.checkpoint is not None:
+        raise ValueError("checkpoint applies to a scikit-learn estimator; pass model=..., or omit checkpoint")
+    if rows.groups is not None and not by_cv:
+        raise ValueError(
+            "sample_groups applies to a scikit-learn estimator and to criterion='cv'; pass one of them, or omit "
+            "sample_groups"
+        )
     if rows.metadata:
         raise ValueError(f"{next(iter(rows.metadata))} applies to a scikit-learn estimator; pass model=..., or omit it")
 
 
-class _FitReport:
+class FitReport:
     """Reports the number of fits done and an estimate of those remaining, after each fit."""
 
     def __init__(self, progress: Progress | None, limits: Limits) -> None:
@@ -204,7 +206,7 @@ def _n_fits_remaining(search: Search) -> int:
     return round(n_gains * search.n_fits / max(search.n_evaluations, search.units.n))
 
 
-def _run(search: Search, strategy: Strategy, report: _FitReport, callback: Callback | None) -> _Run:
+def _run(search: Search, strategy: Strategy, report: FitReport, callback: Callback | None) -> _Run:
     start, n_candidates = search.score, len(search.pool)
     search.ended = report.reason
     return _Run(start, n_candidates, tuple(_until(_steps(search, strategy), search, report, callback)))
@@ -291,6 +293,32 @@ def _coefficients(model: FamilyModel, sample: Features, columns: Sequence[int]) 
     return replace(fit, targets=names)
 
 
+class Searching(NamedTuple):
+    """A search that has not started: its model, warnings about the parameters, and the strategy with its name."""
+
+    model: FamilyModel
+    search: Search
+    cautions: tuple[str, ...]
+    name: str
+    strategy: Strategy
+
+    def steps(self) -> Steps:
+        """Run the search."""
+        return _steps(self.search, self.strategy)
+
+    def close(self) -> None:
+        """Release files and processes."""
+        if self.search.resampled is not None:
+            self.search.resampled.close()
+
+
+def searching(sample: Features, problem: Problem, given: Parameters, max_features: int | None) -> Searching:
+    """The search over a problem."""
+    name, strategy = as_strategy(given.strategy)
+    units = _units(sample, problem.n_columns)
+    return Searching(*_search(problem, sample.choice, units, given, name, max_features), name, strategy)
+
+
 def _search(
     problem: Problem, choice: Choice, units: Units, given: Parameters, strategy: str, max_features: int | None = None
 ) -> tuple[FamilyModel, Search, tuple[str, ...]]:
@@ -333,7 +361,7 @@ def _check_rows(strategy: str, model: FamilyModel, units: Units, choice: Choice)
         )
 
 
-def _checked_max(max_features: Any, n_included: int) -> int | None:
+def checked_max(max_features: Any, n_included: int) -> int | None:
     if max_features is None:
         return None
     if not isinstance(max_features, Integral) or isinstance(max_features, bool) or max_features < 1:
@@ -349,7 +377,7 @@ def _steps(search: Search, strategy: Strategy) -> Steps:
     yield from strategy(search)
 
 
-def _until(steps: Steps, search: Search, report: _FitReport, callback: Callback | None) -> Iterator[Step]:
+def _until(steps: Steps, search: Search, report: FitReport, callback: Callback | None) -> Iterator[Step]:
     """Steps up to the one at which the callback or a limit requests to stop."""
     try:
         for step in steps:

@@ -100,7 +100,7 @@ class Moments:
         table, encoding, names = *_encoded(read(X)), _names_of(y)
         weights = as_weights(sample_weight, table.n_rows)
         target = as_target(y, table.n_rows, model, weights, whole=False)
-        moments = _of_rows(table.matrix, target, weights, table.names)
+        moments = of_matrix(table.matrix, target, weights, table.names)
         refuse_missing(table, moments.means[:, : moments.n_features])
         _check_scale(table, moments, weights)
         moments = replace(moments, target_names=names)
@@ -292,14 +292,19 @@ def of_rows(
     exponents : ndarray of shape (n_features,) or None
         Column j was divided by 2 ** exponents[j]; None if no column was rescaled.
     """
-    moments = _of_rows(X, target, weights, names)
-    scaled = rescaled(X, *_squares(moments), weights)
+    moments = of_matrix(X, target, weights, names)
+    scaled = rescaled_like(X, moments, weights)
     if scaled is None:
         return moments, None
-    return _of_rows(scaled[0], target, weights, names), scaled[1]
+    return of_matrix(scaled[0], target, weights, names), scaled[1]
 
 
-def _of_rows(X: Matrix, target: Target, weights: Floats | None, names: Sequence[str] | None) -> Moments:
+def rescaled_like(X: Matrix, moments: Moments, weights: Floats | None) -> tuple[Matrix, Exponents] | None:
+    """X with columns of extreme scale rescaled, and their exponents; None if there are none by its moments."""
+    return rescaled(X, *_squares(moments), weights)
+
+
+def of_matrix(X: Matrix, target: Target, weights: Floats | None = None, names: Sequence[str] | None = None) -> Moments:
     """Moments without a check of their scale: sums by class, and one symmetric product."""
     labels, n_targets = (target.labels, 0) if isinstance(target, Categorical) else (None, target.values.shape[1])
     with np.errstate(invalid="ignore", over="ignore"):  # NaN and infinity are reported later, by column
@@ -310,7 +315,7 @@ def _of_rows(X: Matrix, target: Target, weights: Floats | None, names: Sequence[
 def of_block(X: NDArray[Any], target: Target, weights: Floats | None = None) -> Moments:
     """Moments of validated rows, which may be none; the scale of the columns is not checked."""
     if len(X):
-        return _of_rows(Dense(X), target, weights, None)
+        return of_matrix(Dense(X), target, weights, None)
     labels, n_targets = (target.labels, 0) if isinstance(target, Categorical) else (None, target.values.shape[1])
     size, n_classes = X.shape[1] + n_targets, 1 if labels is None else len(labels)
     return Moments(labels, np.zeros(n_classes), np.zeros((n_classes, size)), np.zeros((size, size)), n_targets)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,12 @@ class Rows:
     strata: Any = None
     groups: Any = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def at(self, rows: NDArray[np.intp]) -> Rows:
+        """What is given for some of the rows; what does not have one entry per row is the same for all."""
+        metadata = {name: _at(value, rows) for name, value in self.metadata.items()}
+        weights, offset, strata, groups = (_at(v, rows) for v in (self.weights, self.offset, self.strata, self.groups))
+        return Rows(weights, offset, strata, groups, metadata)
 
     def split_from(self, X: Any, y: Any) -> tuple[Any, Any, dict[str, Any]]:
         """X without the columns that y and these values name, y, and the values by their parameters."""
@@ -125,6 +131,28 @@ class Sample(Features):
     def n_passes(self) -> int | None:
         """Number of passes over the values so far, rounded up; None if they are not counted."""
         return self.table.matrix.reads.n_passes or None
+
+    def at(self, rows: NDArray[np.intp]) -> Sample:
+        """The sample of some of its rows; classes without rows are omitted."""
+        return replace(
+            self,
+            table=self.table.at(rows),
+            target=_target_at(self.target, rows),
+            weights=_at(self.weights, rows),
+            offset=_at(self.offset, rows),
+            strata=_at(self.strata, rows),
+            groups=_at(self.groups, rows),
+            features=self.features.at(rows),
+        )
+
+
+def _target_at(target: Any, rows: NDArray[np.intp]) -> Any:
+    if isinstance(target, Categorical):
+        present, codes = np.unique(target.codes[rows], return_inverse=True)
+        return Categorical(target.labels[present], codes.ravel())
+    if isinstance(target, np.ndarray):
+        return target[rows]
+    return replace(target, **{name: values[rows] for name, values in vars(target).items()})
 
 
 def sample_of(
@@ -219,7 +247,7 @@ def _incomplete(n_rows: int, y: Any, others: Sequence[Any]) -> list[NDArray[np.b
     return [missing_targets(y, n_rows), *(rows_without(values, n_rows) for values in others)]
 
 
-def _at(values: Any, rows: NDArray[np.bool_]) -> Any:
+def _at(values: Any, rows: NDArray[Any]) -> Any:
     """Some rows of an array-like; a number, or None, is the same for all rows."""
     array = np.asarray(values)
     return array[rows] if array.ndim else values

@@ -57,7 +57,7 @@ def as_criterion(criterion: str | Criterion, kind: str) -> Criterion:
     if isinstance(criterion, str):
         name = DEFAULT[kind] if criterion == "auto" else criterion
         if name not in CRITERIA:
-            raise ValueError(f"unknown criterion {criterion!r}; there are {', '.join(['auto', *CRITERIA])}")
+            raise ValueError(f"unknown criterion {criterion!r}; there are {', '.join(['auto', *CRITERIA, 'cv'])}")
         criterion = CRITERIA[name]()
     if not isinstance(criterion, Criterion):
         raise TypeError(f"criterion must be a name or a Criterion; got {criterion!r}")
