@@ -146,7 +146,7 @@ def _is_number(cells: Any) -> bool:
     if pa.types.is_string(kind):
         counts = cells.drop_null().value_counts().to_pylist()
         numerals = sum(pair["counts"] for pair in counts if is_numeral(pair["values"]))
-        return 2 * numerals > sum(pair["counts"] for pair in counts)
+        return bool(2 * numerals > sum(pair["counts"] for pair in counts))
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind))
 
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from dropstep.cli import output
 from dropstep.cli.advice import with_advice
-from dropstep.cli.design import AnyDesign, ColumnLine, layout_of, shown_label
+from dropstep.cli.design import layout_of, shown_label
 from dropstep.cli.naming import listed
 from dropstep.cli.progress import Progress
 from dropstep.cli.roles import Roles, roles_of
+from dropstep.cli.table_input import AnyDesign, ColumnLine
 from dropstep.data.sample import Features, Rows
 from dropstep.data.sources import ColumnType
 from dropstep.data.sources.sample import SourceSample
