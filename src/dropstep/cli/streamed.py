@@ -35,11 +35,11 @@ _KINDS = {"number": "number", "boolean": "boolean", "factor": "text", "date": "d
 
 
 def is_large(args: argparse.Namespace) -> bool:
-    """Whether the rows of a file are read in blocks: it is large, or a glob or directory, and the model allows it."""
+    """Whether the rows of a file are read in blocks: it is large, or a glob, and the model allows it."""
     name = args.file
     if name == "-" or not isinstance(as_family(args.model), LeastSquaresFamily | Logistic | Poisson):
         return False
-    if os.path.isdir(name) or (not os.path.exists(name) and glob.has_magic(name)):
+    if not os.path.exists(name) and glob.has_magic(name):
         return True
     limit = int(os.environ.get(SIZE_VARIABLE, LARGE))
     return os.path.isfile(name) and os.path.getsize(name) >= limit
