@@ -19,7 +19,6 @@ from dropstep.backends import opened
 from dropstep.data.frame import as_library, frame_names, has_factors, read, take_columns
 from dropstep.data.sample import Rows
 from dropstep.data.sources import RowSource
-from dropstep.data.sources.accumulated import started
 from dropstep.models.estimator.family import Estimator, is_estimator
 from dropstep.models.families import as_family
 from dropstep.models.least_squares.family import LeastSquaresFamily
@@ -227,9 +226,13 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
                 f"partial_fit keeps moments, which suffice for models 'linear' and 'discriminant', but not for "
                 f"{self.model!r}; use fit, or select with a file"
             )
+        from dropstep.data.sources.accumulated import started
+
         given = Parameters(**self.get_params(deep=False))
         rows = (X, y, sample_weight)
         total = vars(self).get("_total")
+        if total is not None:
+            validate_data(self, X, skip_check_array=True, reset=False)
         total = started(*rows, given, family.kind) if total is None else total.plus(*rows)
         self._reset()
         self._total = total

@@ -65,8 +65,10 @@ def test_messages() -> None:
     with pytest.raises(ValueError, match="partial_fit keeps moments, which suffice for models 'linear' and"):
         Selector(model="logistic").partial_fit(X, y > 0)
     selector = Selector().partial_fit(X, y)
-    with pytest.raises(ValueError, match="block 2 has other columns than the blocks before: 3 instead of 4"):
+    with pytest.raises(ValueError, match="feature names should match"):
         selector.partial_fit(X[["a", "b"]], y)
+    with pytest.raises(ValueError, match="block 2 has other columns than the blocks before: 5 instead of 4"):
+        selector.partial_fit(X, np.column_stack([y, y]))
     with pytest.raises(ValueError, match="X and y must have the same number of rows; X has 900, y has 10"):
         selector.partial_fit(X, y[:10])
     with pytest.raises(ValueError, match="block 2, row 4: X contains NaN or infinity in 'b'; missing='drop' ignores"):

@@ -59,6 +59,7 @@ def test_every_source_gives_the_path_of_memory(source: Source, y: Target, tmp_pa
 FACTORS = tuple(source for source in SOURCES if source.factors)
 
 
+@pytest.mark.parametrize("rows", [64], indirect=True)
 @pytest.mark.parametrize("source", FACTORS, ids=lambda source: source.name)
 @pytest.mark.parametrize(
     ("y", "parameters"),
@@ -74,6 +75,7 @@ def test_classes_weights_groups(source: Source, y: str, parameters: dict[str, An
     check(*selected_from(source, table(1), y, tmp_path, rows, **parameters))
 
 
+@pytest.mark.parametrize("rows", [64], indirect=True)
 @pytest.mark.parametrize("source", FACTORS, ids=lambda source: source.name)
 def test_missing_rows_are_dropped(source: Source, tmp_path: Path, rows: int) -> None:
     path, expected, _ = selected_from(source, with_gaps(table(2)), "y", tmp_path, rows, missing="drop")
@@ -82,6 +84,7 @@ def test_missing_rows_are_dropped(source: Source, tmp_path: Path, rows: int) -> 
     assert path.encoding == expected.encoding
 
 
+@pytest.mark.parametrize("rows", [64], indirect=True)
 @pytest.mark.parametrize("source", FACTORS, ids=lambda source: source.name)
 def test_missing_text_is_a_level(source: Source, tmp_path: Path, rows: int) -> None:
     frame = with_gaps(table(3)).dropna(subset=["b", "y"]).reset_index(drop=True)

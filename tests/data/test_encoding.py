@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dropstep import Moments, SelectionPath, Significance, select
+from dropstep import SelectionPath, Significance, select
 from dropstep.data.encoding import Encoding
 from dropstep.data.factor import Factor, Level, factor_of
 from dropstep.data.frame import Frame, read
@@ -249,12 +249,6 @@ def test_all_numbers_have_no_encoding() -> None:
     X, y = rng.normal(size=(40, 3)), rng.normal(size=40)
     for table in (X, pd.DataFrame(X), pl.DataFrame(X), pd.DataFrame(X, columns=list("abc")).assign(a=X[:, 0] > 0)):
         assert select(table, y).encoding is None
-
-
-def test_moments_need_numbers() -> None:
-    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0], "t": ["a", "b", "a"]})
-    with pytest.raises(ValueError, match=r"X contains text or categories in 't'; encode them as numbers"):
-        Moments.of(frame, [1.0, 2.0, 4.0])
 
 
 def test_factors_keep_the_levels_that_occur() -> None:

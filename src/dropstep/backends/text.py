@@ -86,6 +86,8 @@ class TextSource(ArrowSource):
             try:
                 for _ in self._reader(file, stream, types, threads=False):
                     pass
+            except ReadError as again:  # in the first block
+                return again
             except (pa.ArrowException, OSError) as again:
                 error = again
         return ReadError(_wording(file, list(types), str(error), int(self._layout.header)))
@@ -123,6 +125,8 @@ class TextSource(ArrowSource):
                 ),
             )
         except (pa.ArrowException, OSError) as error:
+            if threads:
+                raise self._located(file, types, error) from None
             raise ReadError(_wording(file, list(types), str(error), int(layout.header))) from None
 
     def _lines(self) -> list[str]:

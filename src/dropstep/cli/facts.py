@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from dropstep.cli.design import AnyDesign
+from dropstep.cli.table_input import AnyDesign
 from dropstep.presentation.text import printable
 from dropstep.readers.wording import counted, shortened
 

@@ -10,11 +10,12 @@ from operator import add
 from typing import Any
 
 from dropstep.cli import output
-from dropstep.cli.design import AnyDesign, Design, read_design
+from dropstep.cli.design import Design, read_design
 from dropstep.cli.facts import print_notes
 from dropstep.cli.naming import find_all, in_options
 from dropstep.cli.progress import Progress
 from dropstep.cli.streamed import StreamedDesign, is_large, streamed_design
+from dropstep.cli.table_input import AnyDesign
 from dropstep.data.encoding import Encoding
 from dropstep.data.moments import Moments, of_rows, refuse_extreme
 from dropstep.data.rearrange import with_levels

@@ -7,7 +7,7 @@ from typing import Any
 
 from dropstep import __version__
 from dropstep.cli import facts, output
-from dropstep.cli.design import AnyDesign
+from dropstep.cli.table_input import AnyDesign
 from dropstep.data.target import MODELS
 from dropstep.models.families import as_family
 from dropstep.models.folds import N_FOLDS

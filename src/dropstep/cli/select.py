@@ -9,10 +9,11 @@ from typing import Any
 
 from dropstep import __version__
 from dropstep.cli import INTERRUPTED, facts, output
-from dropstep.cli.design import FITS, PARAMETERS, AnyDesign, read_design
+from dropstep.cli.design import FITS, PARAMETERS, read_design
 from dropstep.cli.plan import planned
 from dropstep.cli.progress import Progress
 from dropstep.cli.streamed import is_large, streamed_design
+from dropstep.cli.table_input import AnyDesign
 from dropstep.coefficients import Coefficients
 from dropstep.presentation.coefficients import heads, label, sentences
 from dropstep.presentation.coefficients import lines as coefficient_lines

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from dropstep.cli import output
 from dropstep.cli.advice import with_advice
-from dropstep.cli.design import AnyDesign, ColumnLine, layout_of, shown_label
+from dropstep.cli.design import layout_of, shown_label
 from dropstep.cli.naming import listed
 from dropstep.cli.progress import Progress
 from dropstep.cli.roles import Roles, roles_of
+from dropstep.cli.table_input import AnyDesign, ColumnLine
 from dropstep.data.sample import Features, Rows
 from dropstep.data.sources import ColumnType
 from dropstep.data.sources.sample import SourceSample
@@ -34,11 +35,11 @@ _KINDS = {"number": "number", "boolean": "boolean", "factor": "text", "date": "d
 
 
 def is_large(args: argparse.Namespace) -> bool:
-    """Whether the rows of a file are read in blocks: it is large, or a glob or directory, and the model allows it."""
+    """Whether the rows of a file are read in blocks: it is large, or a glob, and the model allows it."""
     name = args.file
     if name == "-" or not isinstance(as_family(args.model), LeastSquaresFamily | Logistic | Poisson):
         return False
-    if os.path.isdir(name) or (not os.path.exists(name) and glob.has_magic(name)):
+    if not os.path.exists(name) and glob.has_magic(name):
         return True
     limit = int(os.environ.get(SIZE_VARIABLE, LARGE))
     return os.path.isfile(name) and os.path.getsize(name) >= limit

@@ -37,6 +37,11 @@ def n_threads() -> int:
     return max(1, min(limits))
 
 
+def one_thread() -> Any:
+    """Context in which BLAS uses one thread: products of small blocks take less time than starting another."""
+    return _blas().limit(limits=1)
+
+
 def in_threads(part: Callable[[slice], NDArray[np.float64]], n: int) -> NDArray[np.float64]:
     """Sum of a function over N_PARTS slices of n rows.
 

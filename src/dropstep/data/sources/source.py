@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
 from dropstep.data.frame import Frame
+from dropstep.data.threads import one_thread
 
 Kind = Literal["number", "boolean", "factor", "date", "object"]
+WIDE = 256  # columns from which on the products of a block justify several threads
+
 RowReport = Callable[[int, "int | None"], object]
 
 
@@ -162,13 +166,14 @@ class SequentialSource(RowSource):
 
     def reduce(self, partial: Partial[T], columns: tuple[str, ...]) -> T | None:
         total, done = None, 0
-        for block in self.blocks(columns):
-            if not block.frame.n_rows:
-                continue
-            part = partial(block)
-            total = part if total is None else total + part
-            done += block.frame.n_rows
-            if self.report is not None:
-                n = self.n_rows
-                self.report(done, None if n is None else max(n - done, 0))
+        with one_thread() if len(columns) < WIDE else nullcontext():
+            for block in self.blocks(columns):
+                if not block.frame.n_rows:
+                    continue
+                part = partial(block)
+                total = part if total is None else total + part
+                done += block.frame.n_rows
+                if self.report is not None:
+                    n = self.n_rows
+                    self.report(done, None if n is None else max(n - done, 0))
         return total

@@ -17,6 +17,7 @@ from dropstep.data.moments import Moments, of_block
 from dropstep.data.rearrange import as_regression, placed
 from dropstep.data.sources.layout import Layout, Part
 from dropstep.data.sources.source import Block, Place
+from dropstep.data.sources.targets import class_rows, rows_of_target, target_of
 from dropstep.data.target import MAX_CLASSES, Categorical, Continuous, Target
 
 Floats = NDArray[np.float64]
@@ -220,7 +221,7 @@ class Summarise:
             _facts(column, block.frame.columns[i], block.place, limited=i not in named)
             for i, column in enumerate(columns)
         )
-        target, present = _target(part, self.model, self.layout.targets)
+        target, present = target_of(part, self.model, self.layout.targets)
         moments = self._moments(columns, facts, target, part, present)
         self._refuse_missing(part, moments, facts)
         values = [np.asarray(c, dtype=np.float64) for c in part.targets if isinstance(c, np.ndarray)]
@@ -234,7 +235,7 @@ class Summarise:
             isinstance(target, Continuous) or target.labels.dtype.kind in "iuf",
             np.array([v.min(initial=np.inf) for v in values]),
             np.array([v.max(initial=-np.inf) for v in values]),
-            _class_rows(part.targets[0]) if isinstance(target, Categorical) else {},
+            class_rows(part.targets[0]) if isinstance(target, Categorical) else {},
             named,
         )
 
@@ -250,7 +251,7 @@ class Summarise:
         for start in range(0, max(len(present), 1), step):
             rows = slice(start, start + step)
             X = encoded(columns, facts, rows if whole else present[rows])
-            found = of_block(X, _rows_of(target, rows), None if weights is None else weights[rows])
+            found = of_block(X, rows_of_target(target, rows), None if weights is None else weights[rows])
             total = found if total is None else total + found
         assert total is not None
         return total
@@ -340,73 +341,3 @@ def encoded(columns: Sequence[Column], facts: Sequence[Facts], rows: Any) -> Flo
             X[:, at : at + found.n_columns] = column.codes[rows][:, None] == np.arange(found.n_columns)
             at += found.n_columns
     return X
-
-
-# --- the target ------------------------------------------------------------------------------------------------------
-
-
-def _rows_of(target: Target, rows: slice) -> Target:
-    if isinstance(target, Continuous):
-        return Continuous(target.values[rows])
-    return Categorical(target.labels, target.codes[rows])
-
-
-def _target(part: Part, model: str, names: Sequence[str]) -> tuple[Target, NDArray[np.intp]]:
-    """The target in the rows of positive weight, and these rows."""
-    present = np.arange(part.n_rows) if part.weights is None else np.flatnonzero(part.weights > 0)
-    if len(part.targets) > 1 and model == "discriminant":
-        raise ValueError(f"y has {len(part.targets)} columns, but the model requires one column of class labels")
-    column = part.targets[0]
-    if isinstance(column, Unusable):
-        raise ValueError("y contains dates or times; convert them to numbers, e.g. days since a reference date")
-    if len(part.targets) > 1 or model == "linear":
-        return Continuous(_as_numbers(part.targets, names)[present]), present
-    if isinstance(column, Factor):
-        labels, codes = np.unique(_labels(column), return_inverse=True)
-        found, codes = np.unique(codes[column.codes[present]], return_inverse=True)
-        return Categorical(labels[found], codes.astype(np.intp)), present
-    values = column[present]
-    if values.dtype != bool:
-        values = np.asarray(values, dtype=np.float64)
-        fractions = values[values != np.floor(values)]
-        if len(fractions) and model == "discriminant":
-            raise ValueError(
-                f"Unknown label type: y has continuous values (such as {fractions[0]:g}), which are not class labels; "
-                "use model='linear'"
-            )
-        if len(fractions):
-            return Continuous(values[:, None]), present
-    labels, codes = np.unique(values, return_inverse=True)
-    if model == "auto" and len(labels) > MAX_CLASSES:
-        return Continuous(values[:, None].astype(np.float64)), present
-    return Categorical(labels, codes.astype(np.intp)), present
-
-
-def _class_rows(column: Column) -> dict[Any, int]:
-    """Number of rows of each class label."""
-    if isinstance(column, Factor):
-        counts = np.bincount(column.codes[column.codes >= 0], minlength=len(column.levels))
-        return {k: n for k, n in zip(_labels(column).tolist(), counts.tolist(), strict=True) if n}
-    assert isinstance(column, np.ndarray)
-    labels, counts = np.unique(column, return_counts=True)
-    return dict(zip(labels.tolist(), counts.tolist(), strict=True))
-
-
-def _labels(column: Factor) -> NDArray[Any]:
-    """Levels as class labels: text, unless they are booleans or numbers."""
-    labels = np.array(column.levels)
-    return labels if labels.dtype.kind in "biuf" and len(labels) else labels.astype(str)
-
-
-def _as_numbers(targets: Sequence[Column], names: Sequence[str]) -> Floats:
-    values = []
-    for column, name in zip(targets, names, strict=True):
-        if isinstance(column, Factor):
-            raise ValueError(
-                f"y contains text in {name!r}, but model='linear' and several targets require numbers; use "
-                "model='discriminant' for class labels"
-            )
-        if isinstance(column, Unusable):
-            raise ValueError(f"y contains dates, times or objects in {name!r}; convert them to numbers")
-        values.append(np.asarray(column, dtype=np.float64))
-    return np.column_stack(values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +29,11 @@ from dropstep.models.glm.likelihood import Likelihood
 from dropstep.models.glm.model import GeneralizedLinear
 from dropstep.models.glm.multinomial import Multinomial
 from dropstep.models.glm.notes import notes
-from dropstep.models.glm.streamed import StreamedProblem
 from dropstep.models.held_out import Losses, class_losses, predictor, row_weights
 from dropstep.parameters import Parameters
+
+if TYPE_CHECKING:
+    from dropstep.models.glm.streamed import StreamedProblem
 
 Floats = NDArray[np.float64]
 
@@ -96,6 +98,8 @@ class LikelihoodFamily:
                 "use solver='auto'"
             )
         if isinstance(sample, SourceSample):
+            from dropstep.models.glm.streamed import StreamedProblem
+
             return StreamedProblem(sample, self.kind, self.shortlist)
         table, weights = sample.table, sample.weights
         n_rows = table.n_rows if weights is None else int(np.count_nonzero(weights))
