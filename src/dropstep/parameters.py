@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from dropstep.foreign import with_hints
+
 if TYPE_CHECKING:
     from dropstep.models.estimator.family import Estimator
     from dropstep.models.glm.family import LikelihoodFamily
@@ -46,6 +48,7 @@ class Parameters:
     checkpoint: str | os.PathLike[str] | None = None
 
 
+Parameters.__init__ = with_hints(Parameters.__init__)  # type: ignore[method-assign]
 NAMES = tuple(field.name for field in fields(Parameters))
 RESOURCES = ("n_jobs", "max_time", "checkpoint")  # parameters on which results do not depend
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from scipy import special
 
 from dropstep.coefficients import Coefficients
+from dropstep.stopping import NearestMove
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -107,7 +108,7 @@ class Step:
     score_std_error: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SelectionPath:
     """Result of a search.
 
@@ -120,7 +121,7 @@ class SelectionPath:
     score : float
         Criterion of the selected features, in its own sign.
     stop : StopReason
-        Why the search ended; for a search that goes forward, why it stopped adding features.
+        Why the search ended; for a search that goes forward, why it stopped adding features. `why` adds the numbers.
     n_evaluations : int
         Number of gains computed.
     start : float
@@ -174,6 +175,9 @@ class SelectionPath:
         the model has none.
     encoding : Encoding or None
         How the columns of the design matrix encode the features; None if they are the features.
+    nearest : NearestMove or None
+        Where a rule ended the search, the best remaining candidate (or the least useful selected feature) at that time,
+        its gain or p-value, and what the rule required; None for other stop reasons.
     """
 
     selected: tuple[int, ...]
@@ -205,6 +209,7 @@ class SelectionPath:
     from_moments: bool = field(default=False, repr=False, compare=False)
     coefficients: Coefficients | None = field(default=None, repr=False, compare=False)
     encoding: Encoding | None = field(default=None, repr=False, compare=False)
+    nearest: NearestMove | None = field(default=None, repr=False, compare=False)
 
     @property
     def selected_names(self) -> tuple[str, ...]:
@@ -225,6 +230,13 @@ class SelectionPath:
             One name per feature.
         """
         return feature_names(self.feature_names, features)
+
+    @property
+    def why(self) -> str:
+        """Why the search ended, with the numbers that the rule compared, as a sentence without its full stop."""
+        from dropstep.presentation.stop import why
+
+        return why(self)
 
     @property
     def r2(self) -> float | None:
@@ -354,14 +366,14 @@ class SelectionPath:
         return None
 
     def __str__(self) -> str:
-        names = ", ".join(self.selected_names) or "nothing"
-        notes = "".join(f"\nnote: {note}" for note in self.notes)
-        fits = f", {self.n_fits} fits" if self.n_fits else ""
-        return (
-            f"{self.strategy} by {self.criterion} ({self.model}): {len(self.selected)} of {self.n_features} features, "
-            f"score {self.score:.6g}, {self.n_evaluations} evaluations{fits}; stopped because {self.stop}.\n"
-            f"selected: {names}{notes}"
-        )
+        from dropstep.presentation.stop import as_text
+
+        return as_text(self)
+
+    def __repr__(self) -> str:
+        from dropstep.presentation.stop import as_repr
+
+        return as_repr(self)
 
     def _repr_html_(self) -> str:
         from dropstep.presentation.report import path_html

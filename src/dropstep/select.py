@@ -14,6 +14,7 @@ from dropstep.coefficients import Coefficients
 from dropstep.data.groups import Choice
 from dropstep.data.moments import Moments
 from dropstep.data.sample import Features, Rows
+from dropstep.foreign import unknown_parameter
 from dropstep.models.base import Family, FamilyModel, Fitted, Problem, Units
 from dropstep.models.families import as_family
 from dropstep.models.resampling import Evaluation, Resamples, SearchEndedError
@@ -23,6 +24,7 @@ from dropstep.search.limits import Limits
 from dropstep.search.rules import as_rules, numbers_like_levels
 from dropstep.search.search import Search
 from dropstep.search.strategies import Steps, Strategy, as_strategy
+from dropstep.stopping import NearestMove
 
 Callback = Callable[[Step], bool | None]
 Progress = Callable[[int, int], bool | None]
@@ -92,7 +94,7 @@ n_jobs, random_state, max_time, checkpoint
     ((2, 0, 3, 1), 32.4773)
     """
     if unknown := [name for name in parameters if name not in NAMES]:
-        raise TypeError(f"select has no parameter {unknown[0]!r}; its parameters are {', '.join(NAMES)}")
+        raise unknown_parameter("select", unknown[0], NAMES)
     given = Parameters(**parameters)
     _check_text("solver", given.solver, SOLVERS)
     _check_callable("callback", "a step", callback)
@@ -220,6 +222,7 @@ def _path(
         model=model.kind,
         criterion=model.criterion_info.name,
         solver=model.solver,
+        nearest=_nearest(search) if varies else None,
         greater_is_better=model.greater_is_better,
         n_candidates=run.n_candidates,
         excluded=tuple(sorted(choice.features(choice.exclude))),
@@ -237,6 +240,13 @@ def _path(
         encoding=sample.encoding,
         coefficients=_coefficients(model, sample, search.units.columns(search.selected)),
     )
+
+
+def _nearest(search: Search) -> NearestMove | None:
+    """The move that the rules refused last, if that is why the search ended and no exchange has made it since."""
+    nearest = search.nearest if search.stop in (None, StopReason.ENTER, StopReason.LEAVE) else None
+    selected = set(search.units.features(search.selected))
+    return None if nearest is not None and nearest.action == "add" and selected & {*nearest.features} else nearest
 
 
 def _units(sample: Features, n_columns: int) -> Units:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dropstep.data.duplicates import duplicates_note
 from dropstep.data.encoding import Encoding
 from dropstep.data.factor import Factor
 from dropstep.data.frame import Frame, frame_names, read, split_columns
@@ -169,6 +170,7 @@ def sample_of(
     target = read_target(y, table.n_rows, weights)
     encoding, design = _encoded(table, excluded, target if ignore_separating else None, weights, given.missing, notes)
     notes += table_notes(design, encoding, table.names, excluded)
+    notes += duplicates_note(design, encoding, table.names, excluded)
     return Sample(
         names=table.names,
         n_features=table.n_features,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,6 +98,20 @@ class Tests(Protocol):
         ...
 
 
+class EntryTest(NamedTuple):
+    """A test that candidates must pass in addition to the rules, because the criterion requires it.
+
+    Attributes
+    ----------
+    p_values : ndarray of float
+        One per unit; 0 where none was computed. A unit whose p-value exceeds the level has gain 0.
+    level : float
+    """
+
+    p_values: Floats
+    level: float
+
+
 @dataclass(frozen=True, eq=False)
 class Scan:
     """Possible moves of one kind, by ascending unit.
@@ -124,6 +138,8 @@ class Scan:
         Units among which the best is chosen, where gains of the others were estimated from fewer folds; None if all.
     tie : float
         Gains closer than this share of the largest are equal, and the lowest unit is chosen.
+    entry : EntryTest or None
+        The test that the criterion requires of candidates, if any.
     """
 
     units: Indices
@@ -137,6 +153,7 @@ class Scan:
     std_errors: Floats | None = None
     finalists: Bools | None = None
     tie: float = TIE
+    entry: EntryTest | None = None
 
     @property
     def eligible(self) -> Bools:

@@ -7,6 +7,8 @@ from collections.abc import Container, Iterable, Sequence
 from html import escape
 from typing import Any
 
+from dropstep.presentation.text import more
+
 _INVALID = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _BREAK = re.compile(r"([_./:]+)(?=[^_./:])")
 _VOID = {"br", "col", "link", "meta"}
@@ -71,14 +73,4 @@ def feature_names(features: Iterable[str], limit: int = 8, struck: Container[str
     """List the names of features, some struck through; past `limit`, only how many more there are."""
     names = list(features)
     listed = (tag("s", feature_name(name)) if name in struck else feature_name(name) for name in names[:limit])
-    return join([join(listed, ", "), _more(names, limit)])
-
-
-def plain_names(features: Iterable[str], limit: int = 8) -> str:
-    """List the names of features where no element is allowed."""
-    names = list(features)
-    return ", ".join(names[:limit]) + _more(names, limit)
-
-
-def _more(names: list[str], limit: int) -> str:
-    return f" and {len(names) - limit:,} more" if len(names) > limit else ""
+    return join([join(listed, ", "), more(names, limit)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 MAX_TEXT_WIDTH, MIN_WIDTH = 60, 8  # of a column of text
 GAP = 2  # between columns
@@ -106,3 +106,14 @@ def short(value: float) -> str:
 def count(n: int, singular: str, plural: str | None = None) -> str:
     """Format a count with its noun: "1 feature", "1,200 features"."""
     return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
+
+
+def plain_names(features: Iterable[str], limit: int = 8) -> str:
+    """List the names of features; past `limit`, only how many more there are."""
+    names = list(features)
+    return ", ".join(names[:limit]) + more(names, limit)
+
+
+def more(names: Sequence[str], limit: int) -> str:
+    """How many names there are past the limit of a list."""
+    return f" and {len(names) - limit:,} more" if len(names) > limit else ""

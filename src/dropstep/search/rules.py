@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from dropstep.models.base import Bools, CriterionInfo, Scan, Tests
+from dropstep.stopping import NearestMove
 
 LEVEL = 0.05  # of the tests behind "auto"
 LOOKS_LIKE_A_LEVEL = 0.5  # a positive threshold below this is probably meant as a significance level
@@ -22,6 +23,24 @@ class Rule(Protocol):
     def justifies_one(self, scan: Scan, at: int) -> bool: ...
 
 
+Refusal = Literal["add", "remove"]
+
+
+class Comparison(NamedTuple):
+    """What a rule compares for one move: a gain (a loss, for removals) or a p-value, with its limit."""
+
+    quantity: Literal["gain", "p"]
+    value: float
+    needed: float
+
+
+@runtime_checkable
+class Compares(Protocol):
+    """A rule that can state the two numbers that it compares."""
+
+    def compared(self, scan: Scan, at: int) -> Comparison: ...
+
+
 @dataclass(frozen=True)
 class Threshold:
     """A gain or loss above a number, in units of the criterion."""
@@ -33,6 +52,11 @@ class Threshold:
 
     def justifies_one(self, scan: Scan, at: int) -> bool:
         return bool(scan.gains[at] > self.value)
+
+    def compared(self, scan: Scan, at: int) -> Comparison:
+        if scan.entry is not None and scan.entry.p_values[at] > scan.entry.level:
+            return Comparison("p", float(scan.entry.p_values[at]), scan.entry.level)
+        return Comparison("gain", float(scan.gains[at]), self.value)
 
 
 @dataclass(frozen=True)
@@ -75,6 +99,10 @@ class Significance:
     def justifies_one(self, scan: Scan, at: int) -> bool:
         return self._tests(scan).is_significant(at, self.level)
 
+    def compared(self, scan: Scan, at: int) -> Comparison:
+        test = self._tests(scan).one(at)
+        return Comparison("p", 1.0 if test is None else test.p_value, self.level)
+
     def _tests(self, scan: Scan) -> Tests:
         if scan.tests is None:
             raise ValueError(f"{self!r} needs a significance test, which this model does not have; use a number")
@@ -114,6 +142,27 @@ class StandardErrors:
 
     def justifies_one(self, scan: Scan, at: int) -> bool:
         return bool(self.justifies(scan)[at])
+
+    def compared(self, scan: Scan, at: int) -> Comparison:
+        assert scan.std_errors is not None
+        return Comparison("gain", float(scan.gains[at]), self.multiple * float(scan.std_errors[at]))
+
+
+def refused(action: Refusal, rule: Rule, scan: Scan, at: int, features: tuple[int, ...]) -> NearestMove | None:
+    """The move that a rule did not allow, with the numbers that it compared; None if the rule does not state them."""
+    if not isinstance(rule, Compares):
+        return None
+    quantity, value, needed = rule.compared(scan, at)
+    gain = float(scan.gains[at])
+    return NearestMove(
+        action,
+        features,
+        "loss" if quantity == "gain" and action == "remove" else quantity,
+        value,
+        needed,
+        gain if action == "add" else -gain,
+        None if scan.std_errors is None else float(scan.std_errors[at]),
+    )
 
 
 @dataclass(frozen=True)

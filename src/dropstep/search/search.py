@@ -15,7 +15,8 @@ from dropstep.models.base import TIE, CheapScans, Indices, Model, Scan, StartsFr
 from dropstep.models.resampling import Resampled
 from dropstep.result import Action, PartialTest, Phase, Step, StopReason
 from dropstep.search.moves import Move, addition_of, exceeds, feasible_gains, first_best, removal_of
-from dropstep.search.rules import Rules, Significance, Threshold
+from dropstep.search.rules import Refusal, Rule, Rules, Significance, Threshold, refused
+from dropstep.stopping import NearestMove
 
 
 class Search:
@@ -33,6 +34,7 @@ class Search:
         self.include = tuple(include)
         self.n_evaluations = self._n_fits = self.n_spared = 0  # spared: gains of dropped candidates, per scan
         self.stop: StopReason | None = None
+        self.nearest: NearestMove | None = None  # what the rules refused last: for `stop` ENTER and LEAVE
         self._in_pool = np.ones(units.n, dtype=bool)
         self._in_pool[[*include, *exclude]] = False
         self._scan: Scan | None = None  # of the pool, for the present selection
@@ -98,7 +100,7 @@ class Search:
         return move if move is not None and self.visit() else None
 
     def _addition(self) -> Move | None:
-        self.stop = self._no_room()
+        self.stop, self.nearest = self._no_room(), None
         if self.stop is not None:
             return None
         scan = self._confirmed(self.additions())
@@ -107,6 +109,7 @@ class Search:
             self.stop = scan.reason or StopReason.SPAN
         elif not self.rules.enter.justifies_one(scan, at):
             self.stop = StopReason.ENTER
+            self._refuse("add", self.rules.enter, scan, at)
         else:
             return addition_of(scan, at)
         return None
@@ -189,8 +192,13 @@ class Search:
         if at is None:
             return None
         if not too_many and self.rules.leave.justifies_one(scan, at):
+            if self.stop is None:
+                self._refuse("remove", self.rules.leave, scan, at)
             return None
         return removal_of(scan, at)
+
+    def _refuse(self, action: Refusal, rule: Rule, scan: Scan, at: int) -> None:
+        self.nearest = refused(action, rule, scan, at, self.units.features([int(scan.units[at])]))
 
     def best_move(self) -> tuple[Action, Move] | None:
         """The best single move that the rules allow, an addition or a removal."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
+from dropstep.foreign import did_you_mean
 from dropstep.result import Phase, Step
 from dropstep.search.moves import exceeds
 from dropstep.search.search import Search
@@ -167,5 +168,5 @@ def as_strategy(strategy: Any) -> tuple[str, Strategy]:
     if isinstance(strategy, FBED):
         return strategy.name, strategy
     raise ValueError(
-        f"unknown strategy {strategy!r}; there are {', '.join(STRATEGIES)}, or an object such as FBED(rounds=2)"
+        f"unknown strategy {strategy!r}; {did_you_mean(strategy, STRATEGIES)}there are {', '.join(STRATEGIES)}, or an object such as FBED(rounds=2)"
     )

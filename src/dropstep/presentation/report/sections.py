@@ -55,7 +55,7 @@ def summary_sentences(path: SelectionPath) -> Html:
     if not n:
         return join(
             [
-                f"None of the {count(path.n_features, 'feature')} was selected: {path.stop}. ",
+                f"None of the {count(path.n_features, 'feature')} was selected: {path.why}. ",
                 f"Without any feature, {path.criterion} is {number(path.start)}.",
             ]
         )
@@ -66,9 +66,9 @@ def summary_sentences(path: SelectionPath) -> Html:
         f"changed {path.criterion} from {number(path.start)} to {number(path.score)}. "
     )
     if best is None:
-        return join([first, f"The search stopped because {path.stop}."])
+        return join([first, f"The search stopped because {path.why}."])
     largest = join(["The largest gain on entry was that of ", feature_names(path.names(best.features), 3)])
-    return join([first, largest, f" ({number(best.gain or 0.0)}); the search stopped because {path.stop}."])
+    return join([first, largest, f" ({number(best.gain or 0.0)}); the search stopped because {path.why}."])
 
 
 def tiles(path: SelectionPath) -> Html:
@@ -152,7 +152,7 @@ def selected(path: SelectionPath) -> Section:
         f"Additions and removals in the order made, with the gain (bar) and {path.criterion} after each. From "
         f"{number(path.start, 6)}, the gains add up to the score. Removed features are struck through."
     )
-    parts: list[object] = [] if path.selected else [tag("p", f"None: {path.stop}.")]
+    parts: list[object] = [] if path.selected else [tag("p", f"None: {path.why}.")]
     if path.selected and any(move.removed or len(move.step.features) > MAX_IN_ROW for move in made):
         parts.append(tag("p", "Selected: ", feature_names(path.selected_names, MAX_IN_LIST), "."))
     parts += [table(caption, head, rows, "entries")] if rows else []

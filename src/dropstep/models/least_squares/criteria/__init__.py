@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dropstep.foreign import did_you_mean
 from dropstep.models.least_squares.criteria.base import Criterion, OfDeterminant, OfMatrix, OfTrace, Size
 from dropstep.models.least_squares.criteria.discriminant import Pillai, Roy, Trace, Wilks
 from dropstep.models.least_squares.criteria.linear import AIC, BIC, EBIC, R2, RSS, AdjustedR2, AICc, MallowsCp
@@ -40,7 +41,9 @@ def as_criterion(criterion: str | Criterion, kind: str) -> Criterion:
     if isinstance(criterion, str):
         name = DEFAULT[kind] if criterion == "auto" else criterion
         if name not in CRITERIA:
-            raise ValueError(f"unknown criterion {criterion!r}; there are {', '.join(['auto', *CRITERIA])}")
+            known = ", ".join(["auto", *CRITERIA])
+            hint = did_you_mean(criterion, CRITERIA)
+            raise ValueError(f"unknown criterion {criterion!r}; {hint}there are {known}")
         criterion = CRITERIA[name]()
     if not isinstance(criterion, Criterion):
         raise TypeError(f"criterion must be a name or a Criterion; got {criterion!r}")
