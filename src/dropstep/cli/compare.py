@@ -112,7 +112,7 @@ def _as_json(
             "schema": SCHEMA,
             "dropstep": __version__,
             "command": command,
-            **facts.as_data(design),
+            **facts.as_data(design, columns=args.columns),
             "measure": "error_rate" if isinstance(design.target, Categorical) else "rmse",
             "folds": args.folds,
             "seed": args.seed,

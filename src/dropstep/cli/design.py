@@ -16,6 +16,7 @@ from dropstep.cli.complete import complete
 from dropstep.cli.naming import brief, in_options, listed, option_list
 from dropstep.cli.progress import Progress
 from dropstep.cli.roles import Roles, roles_of
+from dropstep.cli.suggestions import stands_in_first_column
 from dropstep.cli.usable import as_table, usable
 from dropstep.coefficients import Coefficients
 from dropstep.data.frame import Frame
@@ -124,7 +125,7 @@ def read_design(args: argparse.Namespace, progress: Progress) -> Design:
     """Read the file, and make the design that the options describe."""
     progress.update(f"reading {args.file}")
     numerals = Numerals(args.decimal, args.thousands, MISSING if args.na is None else tuple(args.na))
-    layout = Layout(not args.no_header, args.separator, args.encoding, args.skip, numerals)
+    layout = Layout(not args.no_header, args.separator, args.encoding, args.skip, args.transpose, numerals)
     try:
         source = read(args.file, layout)
     except ReadError as error:
@@ -134,7 +135,7 @@ def read_design(args: argparse.Namespace, progress: Progress) -> Design:
 
 def design_of(source: Source, args: argparse.Namespace) -> Design:
     """Make the design of a file from the options."""
-    roles = roles_of(args, source.names)
+    roles = _roles(source, args)
     notes = [in_options(note) for note in source.notes]
     columns = tuple(_converted(j, column, roles) for j, column in enumerate(source.columns))
     features, missing = complete(columns, usable(columns, roles, notes), roles, args.missing, notes)
@@ -171,6 +172,20 @@ def design_of(source: Source, args: argparse.Namespace) -> Design:
         sample,
         tuple(notes),
     )
+
+
+def _roles(source: Source, args: argparse.Namespace) -> Roles:
+    """Roles of the columns; a target that stands in the first column suggests that the table is transposed."""
+    try:
+        return roles_of(args, source.names)
+    except ValueError:
+        first = source.columns[0].cells.original()
+        if args.target is None or not stands_in_first_column(args.target, source.names, first):
+            raise
+        raise ValueError(
+            f"--target {shortened(args.target)}: no such column, but a row of the first column has that name; if rows "
+            "are features and columns are samples, add --transpose"
+        ) from None
 
 
 def _rows(roles: Roles, columns: Sequence[Column]) -> Rows:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dropstep.cli.colour import painted
 from dropstep.cli.design import Design
 from dropstep.data.response import Survival
 from dropstep.data.target import Categorical
@@ -24,8 +25,8 @@ def facts(design: Design) -> dict[str, Any]:
     used = int(design.kept.sum())
     return {
         "File": design.source.shown,
-        "Rows": used if design.kept.all() else f"{used} of {len(design.kept)}",
-        "Features": f"{len(design.features)} ({_kinds(design)})",
+        "Rows": used if design.kept.all() else f"{used:,} of {len(design.kept):,}",
+        "Features": f"{len(design.features):,} ({_kinds(design)})",
         "Target": f"{', '.join(shortened(column.name) for column in design.targets)}, {_target(design)}",
     }
 
@@ -63,24 +64,25 @@ def _label(label: Any) -> str:
 def heading(design: Design) -> str:
     """The facts as the lines above a table."""
     known = facts(design)
+    n = known["Rows"]
     lines = [
-        f"{known['File']}: {known['Rows']} row{'' if known['Rows'] == 1 else 's'}",
+        f"{known['File']}: {n if isinstance(n, str) else f'{n:,}'} row{'' if n == 1 else 's'}",
         f"features: {known['Features']}",
         f"target: {known['Target']}",
     ]
     return "\n".join(map(printable, lines))
 
 
-def as_data(design: Design) -> dict[str, Any]:
-    """The facts for JSON: the file, its rows, its columns and its target."""
-    columns = [
+def as_data(design: Design, *, columns: bool = True) -> dict[str, Any]:
+    """The facts for JSON: the file, its rows, its target and, if requested, its columns."""
+    listed = [
         {"name": column.name, "type": column.kind, "role": role}
         for column, role in zip(design.columns, design.roles, strict=True)
     ]
     return {
         "file": design.source.file,
         "rows": {"read": len(design.kept), "used": int(design.kept.sum())},
-        "columns": columns,
+        **({"columns": listed} if columns else {}),
         "target": {"names": [column.name for column in design.targets], "classes": class_counts(design) or None},
     }
 
@@ -88,4 +90,10 @@ def as_data(design: Design) -> dict[str, Any]:
 def print_notes(notes: Sequence[str], *, quiet: bool) -> None:
     """Print notes to standard error, one line each."""
     for note in () if quiet else notes:
-        print(f"note: {printable(note)}", file=sys.stderr)
+        print(f"{painted('note:', 'warning', sys.stderr)} {printable(note)}", file=sys.stderr)
+
+
+def print_written(files: Sequence[str | None], *, quiet: bool) -> None:
+    """Print the names of the files that were written to standard error."""
+    for file in () if quiet else filter(None, files):
+        print(f"wrote {printable(file)}", file=sys.stderr)

@@ -14,7 +14,7 @@ from dropstep.models.families import as_family
 from dropstep.models.least_squares.problem import choose_solver
 from dropstep.models.resampling import Resamples
 from dropstep.readers import Column
-from dropstep.readers.wording import shortened
+from dropstep.readers.wording import counted, shortened
 from dropstep.search.strategies import as_strategy
 
 SCHEMA = "dropstep.plan/2"
@@ -78,7 +78,7 @@ def _values(column: Column) -> str:
     counts = {"missing": int(column.missing.sum()), "infinite": int(column.infinite.sum())}
     gaps = [f"{count} {kind}" for kind, count in counts.items() if count]
     if column.levels:
-        return ", ".join([f"{len(column.levels)} levels", f"e.g. {shortened(column.levels[0])}", *gaps])
+        return ", ".join([counted(len(column.levels), "level"), f"e.g. {shortened(column.levels[0])}", *gaps])
     present = column.values[~(column.missing | column.infinite)]
     span = [f"{present.min():g} to {present.max():g}"] if len(present) and column.kind == "number" else []
     return ", ".join(span + gaps)

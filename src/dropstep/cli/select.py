@@ -5,24 +5,21 @@ from __future__ import annotations
 import argparse
 import warnings
 from dataclasses import replace
-from typing import Any
 
-from dropstep import __version__
 from dropstep.cli import INTERRUPTED, facts, output
+from dropstep.cli.colour import painted
 from dropstep.cli.design import FITS, PARAMETERS, Design, read_design
 from dropstep.cli.plan import planned
 from dropstep.cli.progress import Progress
-from dropstep.coefficients import Coefficients
-from dropstep.presentation.coefficients import heads, label, sentences
+from dropstep.cli.select_json import as_data
+from dropstep.presentation.coefficients import heads, sentences
 from dropstep.presentation.coefficients import lines as coefficient_lines
-from dropstep.presentation.summary import Entry, entries, moves, reversals
-from dropstep.presentation.text import MAX_TEXT_WIDTH, printable
+from dropstep.presentation.summary import moves, reversals
+from dropstep.presentation.text import MAX_TEXT_WIDTH, count, plain, printable
 from dropstep.readers.wording import counted
-from dropstep.result import PartialTest, SelectionPath, Step, StopReason
+from dropstep.result import SelectionPath, Step, StopReason
 from dropstep.search.strategies import as_strategy
 from dropstep.select import select
-
-SCHEMA = "dropstep.select/2"
 
 
 def run(args: argparse.Namespace, command: str) -> int:
@@ -37,10 +34,12 @@ def run(args: argparse.Namespace, command: str) -> int:
             path = _search(design, args, progress)
             path = replace(path, notes=design.notes_with(path.notes), coefficients=design.named(path.coefficients))
             _write(design, path, args, command)
-            notes, result = path.notes, _formatted(design, path, args.format, command)
+            notes, result = path.notes, _formatted(design, path, args, command)
             interrupted = path.stop is StopReason.INTERRUPTED
     facts.print_notes(notes, quiet=args.quiet)
     output.show(result)
+    if not args.dry_run:
+        facts.print_written([args.output, args.report], quiet=args.quiet)
     return INTERRUPTED if interrupted else 0
 
 
@@ -103,24 +102,48 @@ def _write(design: Design, path: SelectionPath, args: argparse.Namespace, comman
 # --- formats ---------------------------------------------------------------------------------------------------------
 
 
-def _formatted(design: Design, path: SelectionPath, form: str, command: str) -> str:
-    if form == "json":
-        return output.as_json(_as_data(design, path, command))
-    return _as_csv(path) if form == "csv" else _as_table(design, path)
+def _formatted(design: Design, path: SelectionPath, args: argparse.Namespace, command: str) -> str:
+    if args.format == "json":
+        return output.as_json(as_data(design, path, command, columns=args.columns))
+    return _as_csv(path) if args.format == "csv" else _as_table(design, path)
 
 
 def _as_table(design: Design, path: SelectionPath) -> str:
-    """All additions and removals, then a summary, with the selected features if the table does not list them."""
+    """The selected features first; then all additions and removals, the coefficients, and why the search ended."""
     rows, resampled = [], any(step.score_std_error is not None for step in path.steps)
-    for i, (step, _, phase) in enumerate(moves(path), start=1):
+    made = moves(path)
+    for i, (step, _, phase) in enumerate(made, start=1):
         certainty = step.score_std_error if resampled else None if step.test is None else step.test.p_value
         shown = "" if certainty is None else f"{certainty:.2g}"
-        rows.append([str(i), _features(path, step), f"{step.gain:.5g}", f"{step.score:.6g}", shown, phase])
+        rows.append([str(i), _features(path, step), plain(step.gain), plain(step.score, 6), shown, phase])
     head = ["#", "feature", "gain", path.criterion, "std. error" if resampled else "p", "phase"]
-    table = [output.as_table(head, rows, "><>>><")] if rows else []
-    nothing = [] if path.selected else ["No feature is selected."]
-    summary = [printable(str(path).split("\n", 1)[0]), *_selected(path), *_reversals(path)]
-    return "\n\n".join([facts.heading(design), *table, *nothing, *_coefficients(path), "\n".join(summary)])
+    gone = [i for i, move in enumerate(made) if len(move.removed) == len(move.step.features)]
+    table = [output.as_table(head, rows, "><>>><", gone)] if rows else []
+    return "\n\n".join([facts.heading(design), _selected(path), *table, *_coefficients(path), _summary(path)])
+
+
+def _selected(path: SelectionPath) -> str:
+    """The answer: which features."""
+    names = printable(", ".join(path.selected_names))
+    if not path.selected:
+        return painted(f"None of the {count(path.n_features, 'feature')} is selected.", "bold")
+    lead = f"{len(path.selected):,} of {count(path.n_features, 'feature')} selected: "
+    return output.wrapped(painted(lead, "bold") + names)
+
+
+def _summary(path: SelectionPath) -> str:
+    """How the search went, and why it ended."""
+    fits = f", {count(path.n_fits, 'fit')}" if path.n_fits else ""
+    found = reversals(path)
+    lines = [
+        f"{path.strategy} by {path.criterion} ({path.model}): score {plain(path.score, 6)}, "
+        f"{count(path.n_evaluations, 'evaluation')}{fits}.",
+        f"Stopped because {path.why}.",
+    ]
+    if found.dropped or found.removed:
+        entered = f"{len(found.dropped):,} ({len(found.entered):,} entered later)"
+        lines.append(f"Dropped: {entered}; removed: {len(found.removed):,}.")
+    return "\n".join(output.wrapped(printable(line)) for line in lines)
 
 
 def _coefficients(path: SelectionPath) -> list[str]:
@@ -130,11 +153,11 @@ def _coefficients(path: SelectionPath) -> list[str]:
     fit = path.coefficients
     rows = [
         [*filter(None, (line.target,)), line.name, *line.numbers]
-        for line in coefficient_lines(fit, "{:.5g}".format, "{:.2g}".format)
+        for line in coefficient_lines(fit, lambda value: plain(value, 5), "{:.2g}".format)
     ]
     n_texts = len(rows[0]) - len(heads(fit))
     head = [*("target", "coefficient")[-n_texts:], *heads(fit)]
-    return [output.as_table(head, rows, "<" * n_texts + ">" * len(heads(fit))), sentences(fit)]
+    return [output.as_table(head, rows, "<" * n_texts + ">" * len(heads(fit))), output.wrapped(sentences(fit))]
 
 
 def _features(path: SelectionPath, step: Step) -> str:
@@ -144,23 +167,6 @@ def _features(path: SelectionPath, step: Step) -> str:
     return f"{len(step.features)} features" if too_long else names
 
 
-def _selected(path: SelectionPath) -> list[str]:
-    """The selected features in one line, if removals or a start step make the table differ from the selection."""
-    several = any(step.phase == "start" and len(step.features) > 1 for step in path.steps)
-    removed = any(step.action == "remove" for step in path.steps)
-    if not path.selected or not (several or removed):
-        return []
-    return [printable(f"selected: {', '.join(path.selected_names)}")]
-
-
-def _reversals(path: SelectionPath) -> list[str]:
-    """Numbers of features that were dropped, entered after that, and removed."""
-    found = reversals(path)
-    if not found.dropped and not found.removed:
-        return []
-    return [f"dropped: {len(found.dropped)} ({len(found.entered)} entered later); removed: {len(found.removed)}"]
-
-
 def _as_csv(path: SelectionPath) -> str:
     head = ["order", "feature", "phase", "action", "gain", "score"]
     rows = [
@@ -168,71 +174,3 @@ def _as_csv(path: SelectionPath) -> str:
         for i, (step, _, _) in enumerate(moves(path), start=1)
     ]
     return output.as_csv([head, *rows])
-
-
-def _as_data(design: Design, path: SelectionPath, command: str) -> dict[str, Any]:
-    return {
-        "schema": SCHEMA,
-        "dropstep": __version__,
-        "command": command,
-        **facts.as_data(design),
-        "strategy": path.strategy,
-        "model": path.model,
-        "criterion": path.criterion,
-        "greater_is_better": path.greater_is_better,
-        "solver": path.solver,
-        "n_candidates": path.n_candidates,
-        "selected": [_entry(path, entry) for entry in entries(path)],
-        "score": path.score,
-        "start": path.start,
-        "stop": {"reason": path.stop.name.lower(), "text": str(path.stop)},
-        "n_evaluations": path.n_evaluations,
-        "n_fits": path.n_fits,
-        "fits_saved": path.fits_saved,
-        "r2": path.r2,
-        "adj_r2": path.adj_r2,
-        "df_resid": None if path.coefficients is None else path.coefficients.df_resid,
-        "effect": None if path.coefficients is None else path.coefficients.effect,
-        "coefficients": [] if path.coefficients is None else _coefficient_rows(path.coefficients),
-        "steps": [
-            {
-                "phase": step.phase,
-                "action": step.action,
-                "features": path.names(step.features),
-                "gain": step.gain,
-                "score": step.score,
-                "score_std_error": step.score_std_error,
-                "pool": step.pool,
-                "test": _test(step.test),
-            }
-            for step in path.steps
-        ],
-        "ranking": dict(zip(design.names, path.ranking, strict=True)),
-        "notes": path.notes,
-    }
-
-
-def _coefficient_rows(fit: Coefficients) -> list[dict[str, Any]]:
-    rows, ratios = fit.rows(), fit.ratios()
-    limits = [(None,) * 3] * len(rows) if ratios is None else ratios.tolist()
-    return [
-        {**row._asdict(), "target": label(row.target), "ratio": ratio, "lower": lower, "upper": upper}
-        for row, (ratio, lower, upper) in zip(rows, limits, strict=True)
-    ]
-
-
-def _test(test: PartialTest | None) -> dict[str, Any] | None:
-    return None if test is None else {"statistic": test.statistic, "df": test.df, "p_value": test.p_value}
-
-
-def _entry(path: SelectionPath, entry: Entry) -> dict[str, Any]:
-    first = entry.features[0]
-    near = (path.equivalents or {}).get(first, ())
-    return {
-        "features": path.names(entry.features),
-        "phase": entry.step.phase,
-        "gain": entry.step.gain,
-        "score": entry.step.score,
-        "loss": (path.losses or {}).get(first),
-        "equivalents": [{"feature": path.names((j,))[0], "loss": loss} for j, loss in near],
-    }

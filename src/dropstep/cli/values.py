@@ -6,6 +6,7 @@ import argparse
 import math
 from typing import TYPE_CHECKING, Any, Literal
 
+from dropstep.foreign import alias_of, did_you_mean
 from dropstep.search.strategies import STRATEGIES
 
 if TYPE_CHECKING:
@@ -56,11 +57,12 @@ def separator(text: str) -> str:
 
 
 def strategies(text: str) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-    unknown = [name for name in names if name not in STRATEGIES]
-    if unknown or not names:
-        raise argparse.ArgumentTypeError(f"unknown strategy in {text!r}; choose from {', '.join(STRATEGIES)}")
-    return names
+    given = [name.strip() for name in text.split(",") if name.strip()]
+    names = [alias_of(name, STRATEGIES) for name in given]
+    if None in names or not names:
+        hint = did_you_mean(given[names.index(None)], STRATEGIES) if names else ""
+        raise argparse.ArgumentTypeError(f"unknown strategy in {text!r}; {hint}choose from {', '.join(STRATEGIES)}")
+    return tuple(dict.fromkeys(name for name in names if name is not None))
 
 
 def jobs_of(text: str) -> int:

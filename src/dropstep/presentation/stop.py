@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dropstep.presentation.text import count, number, p_value, plain_names
+from dropstep.presentation.text import count, p_value, plain, plain_names
 from dropstep.result import SelectionPath, StopReason
 
 MAX_NAMES = 5  # in the representation of a path
@@ -36,12 +36,12 @@ def comparison(path: SelectionPath) -> str:
         return ""
     name = plain_names(path.names(near.features), 3)
     if near.quantity == "p":
-        value, needed = p_value(near.value), p_value(near.needed)
+        value, needed = (p_value(number).replace("−", "-") for number in (near.value, near.needed))
         if near.action == "add":
             return f"best p = {value} ({name}), needed {needed}"
         return f"largest p = {value} ({name}), removed above {needed}"
     errors = "" if near.std_error is None else _errors(path, near.action)
-    value, needed = number(near.value, 3), number(near.needed, 3)
+    value, needed = plain(near.value, 3), plain(near.needed, 3)
     if near.action == "add":
         return f"best gain = {value} ({name}), needed more than {needed}{errors}"
     return f"smallest loss = {value} ({name}), removed up to {needed}{errors}"
@@ -60,7 +60,7 @@ def as_text(path: SelectionPath) -> str:
     fits = f", {count(path.n_fits, 'fit')}" if path.n_fits else ""
     return (
         f"{path.strategy} by {path.criterion} ({path.model}): {len(path.selected):,} of "
-        f"{count(path.n_features, 'feature')}, score {number(path.score, 6)}, "
+        f"{count(path.n_features, 'feature')}, score {plain(path.score, 6)}, "
         f"{count(path.n_evaluations, 'evaluation')}{fits}; stopped because {why(path)}.\n"
         f"selected: {names}{notes}"
     )
@@ -71,5 +71,5 @@ def as_repr(path: SelectionPath) -> str:
     names = f": {plain_names(path.selected_names, MAX_NAMES)}" if path.selected else ""
     return (
         f"<SelectionPath: {len(path.selected):,} of {count(path.n_features, 'feature')} by {path.strategy}, "
-        f"{path.criterion} {number(path.score, 6)}{names}>"
+        f"{path.criterion} {plain(path.score, 6)}{names}>"
     )

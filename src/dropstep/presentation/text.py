@@ -92,6 +92,11 @@ def number(value: float, digits: int = 4) -> str:
     return f"{value:,.{decimals}f}".replace("-", "−")
 
 
+def plain(value: float, digits: int = 4) -> str:
+    """Format a number as `number` does, with the hyphen as its minus sign: for a terminal, and to be copied."""
+    return number(value, digits).replace("−", "-")
+
+
 def p_value(value: float) -> str:
     """Format a p-value with two significant digits."""
     return number(value, 2) if value >= 1e-4 else f"{value:.1e}".replace("-", "−")

@@ -167,6 +167,5 @@ def as_strategy(strategy: Any) -> tuple[str, Strategy]:
         return strategy, STRATEGIES[strategy]
     if isinstance(strategy, FBED):
         return strategy.name, strategy
-    raise ValueError(
-        f"unknown strategy {strategy!r}; {did_you_mean(strategy, STRATEGIES)}there are {', '.join(STRATEGIES)}, or an object such as FBED(rounds=2)"
-    )
+    known, hint = ", ".join(STRATEGIES), did_you_mean(strategy, STRATEGIES)
+    raise ValueError(f"unknown strategy {strategy!r}; {hint}there are {known}, or an object such as FBED(rounds=2)")
