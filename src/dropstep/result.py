@@ -325,22 +325,33 @@ class SelectionPath:
 
         return to_estimator(self)
 
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Plot the score by step, coloured by phase; requires matplotlib.
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        kind: Literal["path", "steps", "gains", "ranking", "dropping"] = "path",
+    ) -> Axes:
+        """Plot the path; requires matplotlib.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes or None, default=None
             Axes to draw on; None creates a figure.
+        kind : {"path", "steps", "gains", "ranking", "dropping"}, default="path"
+            "path": the score by number of features, with the names, and with a band of one standard error where it is
+            cross-validated; "steps": the score by step; "gains": the gains in order of entry; "ranking": what became of
+            each feature; "dropping": the number of candidates by step.
 
         Returns
         -------
         matplotlib.axes.Axes
             The axes drawn on.
         """
-        from dropstep.presentation.plots import plot_path
+        from dropstep.presentation.plots import PLOTS
 
-        return plot_path(self, ax)
+        if kind not in PLOTS:
+            raise ValueError(f"kind must be one of {', '.join(map(repr, PLOTS))}; got {kind!r}")
+        return PLOTS[kind](self, ax)
 
     def report(self, file: str | os.PathLike[str] | None = None, **context: Any) -> str | None:
         """Write the path as a self-contained HTML page.

@@ -192,7 +192,7 @@ def drawing(path: SelectionPath) -> Section:
 
 def scores_by_size(path: SelectionPath) -> list[Section]:
     """Score by number of features with its band, where scores are means over folds."""
-    found, heading = resampled.sizes(path), "Score by number of features"
+    found, heading = summary.best_by_size(path), "Score by number of features"
     return [section("sizes", "Sizes", heading, *resampled.by_size(path, found))] if found else []
 
 
