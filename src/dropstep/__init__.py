@@ -1,5 +1,8 @@
 """Feature selection by forward, backward, stepwise and dropping search, exact and incremental."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from dropstep.coefficients import Coefficients
 from dropstep.data.moments import Moments
 from dropstep.models.estimator.family import Estimator
@@ -24,6 +27,10 @@ from dropstep.search.rules import Significance, StandardErrors
 from dropstep.search.strategies import FBED
 from dropstep.select import select
 from dropstep.selector import Selector
+
+if TYPE_CHECKING:
+    from dropstep.evaluation.stability import Stability, stability
+    from dropstep.evaluation.stability_selector import StabilitySelector
 
 __version__ = "0.1.0.dev0"
 
@@ -51,10 +58,26 @@ __all__ = [
     "SelectionPath",
     "Selector",
     "Significance",
+    "Stability",
+    "StabilitySelector",
     "StandardErrors",
     "Step",
     "StopReason",
     "Trace",
     "Wilks",
     "select",
+    "stability",
 ]
+
+# What repeats selections is imported when it is used, so that `import dropstep` stays fast.
+_ON_DEMAND = {
+    "Stability": "stability",
+    "StabilitySelector": "stability_selector",
+    "stability": "stability",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ON_DEMAND:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"dropstep.evaluation.{_ON_DEMAND[name]}"), name)

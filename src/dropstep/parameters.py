@@ -68,7 +68,7 @@ def with_parameters(function: Function) -> Function:
     signature = inspect.signature(function)
     own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
     shared = list(inspect.signature(Parameters).parameters.values())
-    keywords = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in shared]
+    keywords = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in shared if p.name not in signature.parameters]
     first = [p for p in own if p.kind is not inspect.Parameter.KEYWORD_ONLY]
     last = [p for p in own if p.kind is inspect.Parameter.KEYWORD_ONLY]
     function.__signature__ = signature.replace(parameters=[*first, *keywords, *last])  # type: ignore[attr-defined]

@@ -130,6 +130,35 @@ n_jobs, random_state, max_time, checkpoint
     return _path(sample, model, search, run, near, notes, name, given_as, varies=varies)
 
 
+def prepared(X: Any, y: Any, rows: Rows, given: Parameters) -> tuple[Family, Any]:
+    """The family of a model, and the validated sample of a table: for what repeats a selection on parts of the rows."""
+    family = as_family(given.model)
+    if isinstance(family, Resamples):
+        identity = {name: value for name, value in non_default(given).items() if name not in (*RESOURCES, "model")}
+        family = family.evaluated(Evaluation(given.cv, None, given.random_state, None, identity))
+    return family, family.sample(X, y, rows, given)
+
+
+def searched(
+    family: Family, sample: Any, given: Parameters, problem: Problem | None = None
+) -> tuple[Search, dict[int, tuple[int, ...]]]:
+    """A search over a sample that has ended, and the last selection of each size that it visited."""
+    max_features = _checked_max(given.max_features, len(sample.choice.include))
+    problem = family.problem(sample, given.solver, max_features) if problem is None else problem
+    name, strategy = as_strategy(given.strategy)
+    units = _units(sample, problem.n_columns)
+    _, search, _ = _search(problem, sample.choice, units, given, name, max_features)
+    visited: dict[int, tuple[int, ...]] = {}
+    try:
+        for _ in _steps(search, strategy):
+            visited.pop(len(search.selected), None)  # kept in the order of the visits
+            visited[len(search.selected)] = tuple(search.selected)
+    finally:
+        if search.resampled is not None:
+            search.resampled.close()
+    return search, visited
+
+
 class _Run(NamedTuple):
     """A search that has ended: the score and the number of candidates at the start, and the steps."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -116,6 +116,37 @@ class Sample(Features):
     rows: NDArray[np.bool_] | None
     features: Table | Frame
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows that are used."""
+        return self.table.n_rows
+
+    @property
+    def stratum(self) -> NDArray[np.intp] | None:
+        """Classes, or events (by stratum, if there are strata), that parts of the rows should share alike."""
+        if isinstance(self.target, Categorical):
+            return self.target.codes
+        event = getattr(self.target, "event", None)
+        if event is None:
+            return None
+        labels = np.zeros(len(event)) if self.strata is None else np.asarray(self.strata).astype(str)
+        return np.asarray(2 * np.unique(labels, return_inverse=True)[1] + event, dtype=np.intp)
+
+    def at(self, rows: NDArray[np.intp]) -> Sample:
+        """A part of the rows, with the encoding and the units of the whole table."""
+        target = self.target[rows] if isinstance(self.target, np.ndarray) else self.target.at(rows)
+        return replace(
+            self,
+            table=self.table.at(rows),
+            target=target,
+            weights=None if self.weights is None else self.weights[rows],
+            offset=None if self.offset is None else _at(self.offset, rows),
+            strata=None if self.strata is None else _at(self.strata, rows),
+            groups=None if self.groups is None else _at(self.groups, rows),
+            rows=None,
+            features=self.features.at(rows),
+        )
+
 
 def sample_of(
     X: Any,
@@ -210,7 +241,7 @@ def _incomplete(n_rows: int, y: Any, others: Sequence[Any]) -> list[NDArray[np.b
     return [missing_targets(y, n_rows), *(rows_without(values, n_rows) for values in others)]
 
 
-def _at(values: Any, rows: NDArray[np.bool_]) -> Any:
+def _at(values: Any, rows: NDArray[Any]) -> Any:
     """Some rows of an array-like; a number, or None, is the same for all rows."""
     array = np.asarray(values)
     return array[rows] if array.ndim else values

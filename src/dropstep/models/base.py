@@ -292,6 +292,27 @@ class Family(Protocol):
         ...
 
 
+class RowBlocks(Protocol):
+    """Disjoint blocks of rows, unions of which are problems that need not read the rows."""
+
+    def halves(self, chosen: Indices) -> tuple[Problem, Problem]:
+        """The problem of the union of some blocks, and that of the other blocks."""
+        ...
+
+
+@runtime_checkable
+class SumsBlocks(Protocol):
+    """A family whose problems of unions of row blocks are sums over the blocks."""
+
+    def blocks(self, sample: Any, block: Indices, solver: str, max_features: int | None) -> RowBlocks | None:
+        """The blocks of a sample, given the block of each row; None where the rows themselves are the better source."""
+        ...
+
+    def prefers_blocks(self, sample: Any, solver: str, n_blocks: int) -> bool:
+        """Whether sums over blocks cost less than the rows themselves."""
+        ...
+
+
 @runtime_checkable
 class CheapScans(Protocol):
     """A model whose scans cost no fits, so that rankings and replacements are computed after the search."""

@@ -92,7 +92,7 @@ def plot_steps(path: SelectionPath, ax: Axes | None = None) -> Axes:
     matplotlib.axes.Axes
         The axes drawn on.
     """
-    ax = _axes(ax, 4.2)
+    ax = axes_of(ax, 4.2)
     moves = [(i, step) for i, step in enumerate(path.steps, start=1) if step.action in ("add", "remove")]
     ax.plot(*zip(*scores(path), strict=True), color=GREY, lw=1.2, zorder=1)
     size = 36.0 if len(moves) <= 60 else 14.0
@@ -124,7 +124,7 @@ def plot_pool(path: SelectionPath, ax: Axes | None = None) -> Axes:
     matplotlib.axes.Axes
         The axes drawn on.
     """
-    ax = _axes(ax, 3.2)
+    ax = axes_of(ax, 3.2)
     sizes = path.pools()
     edges = [i - 0.5 for i in range(len(sizes) + 1)]
     ax.stairs(sizes, edges, fill=True, color=COLOURS["forward"], alpha=0.25, lw=0)
@@ -159,7 +159,7 @@ def plot_gains(path: SelectionPath, ax: Axes | None = None, *, limit: int = 50) 
     """
     entered = [(entry, entry.gain) for entry in entries(path) if entry.gain is not None]
     shown = entered[:limit]
-    new, ax = ax is None, _axes(ax, _height(len(shown)))
+    new, ax = ax is None, axes_of(ax, _height(len(shown)))
     gains = [gain for _, gain in shown]
     bars = ax.barh(range(len(shown)), gains, color=[COLOURS[entry.step.phase] for entry, _ in shown], height=0.72)
     size = _rows(ax, [_name(path, entry.features) for entry, _ in shown], new)
@@ -191,7 +191,7 @@ def plot_ranking(path: SelectionPath, ax: Axes | None = None, *, limit: int = 50
     """
     every = ranked(path)
     shown = every[:limit]
-    new, ax = ax is None, _axes(ax, _height(len(shown)))
+    new, ax = ax is None, axes_of(ax, _height(len(shown)))
     for row, features in enumerate(shown):
         for state, first, last in _states(path, features[0]):
             if state != "dropped":
@@ -209,7 +209,8 @@ def plot_ranking(path: SelectionPath, ax: Axes | None = None, *, limit: int = 50
 # --- parts of plots --------------------------------------------------------------------------------------------------
 
 
-def _axes(ax: Axes | None, height: float) -> Axes:
+def axes_of(ax: Axes | None, height: float) -> Axes:
+    """The axes given, or new ones."""
     if ax is not None:
         return ax
     try:

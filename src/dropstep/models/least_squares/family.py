@@ -15,10 +15,11 @@ from dropstep.data.moments import Moments
 from dropstep.data.sample import Features, Rows, Sample, sample_of
 from dropstep.data.target import Continuous, Target, as_target
 from dropstep.models.base import Bools, Floats, Units
+from dropstep.models.least_squares.blocks import MomentBlocks, blocks_of, prefers_blocks
 from dropstep.models.least_squares.criteria import as_criterion
 from dropstep.models.least_squares.model import LeastSquares
 from dropstep.models.least_squares.notes import notes
-from dropstep.models.least_squares.problem import Problem, from_moments, problem_of
+from dropstep.models.least_squares.problem import Problem, choose_solver, from_moments, problem_of
 from dropstep.parameters import Parameters
 
 
@@ -73,6 +74,33 @@ class LeastSquaresFamily:
             limit = max_features if sample.choice.members is None and sample.encoding is None else None
             problem = problem_of(sample.table, sample.target, sample.weights, solver, limit)
         return LeastSquaresProblem(problem, sample, max_features)
+
+    def prefers_blocks(self, sample: Sample | MomentsSample, solver: str, n_blocks: int) -> bool:
+        """Whether sums over blocks cost less than the rows themselves."""
+        if not isinstance(sample, Sample) or solver == "columns":
+            return False
+        n, p = sample.table.values.shape
+        return prefers_blocks(n, p, n_blocks) and (solver == "gram" or choose_solver(n // 2, p) == "gram")
+
+    def blocks(
+        self, sample: Sample, block: NDArray[np.intp], solver: str, max_features: int | None
+    ) -> LeastSquaresBlocks | None:
+        """The moments of blocks of rows, given the block of each row."""
+        found = blocks_of(sample, block, exact=solver == "auto")
+        return None if found is None else LeastSquaresBlocks(found, max_features)
+
+
+@dataclass(frozen=True, eq=False)
+class LeastSquaresBlocks:
+    """Blocks of rows, and the number of units that may be selected."""
+
+    of: MomentBlocks
+    max_features: int | None
+
+    def halves(self, chosen: NDArray[np.intp]) -> tuple[LeastSquaresProblem, LeastSquaresProblem]:
+        """The problem of the union of some blocks, and that of the other blocks."""
+        first, second = self.of.halves(chosen)
+        return LeastSquaresProblem(first, None, self.max_features), LeastSquaresProblem(second, None, self.max_features)
 
 
 @dataclass(frozen=True, eq=False)
