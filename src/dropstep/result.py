@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,12 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from scipy import special
 
 from dropstep.coefficients import Coefficients
+from dropstep.doors import Doors
 from dropstep.stopping import NearestMove
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from numpy.typing import NDArray
-
     from dropstep.data.encoding import Encoding
 
 Phase = Literal["start", "forward", "re-forward", "backward", "swap"]
@@ -109,7 +106,7 @@ class Step:
 
 
 @dataclass(frozen=True, repr=False)
-class SelectionPath:
+class SelectionPath(Doors):
     """Result of a search.
 
     Attributes
@@ -232,13 +229,6 @@ class SelectionPath:
         return feature_names(self.feature_names, features)
 
     @property
-    def why(self) -> str:
-        """Why the search ended, with the numbers that the rule compared, as a sentence without its full stop."""
-        from dropstep.presentation.stop import why
-
-        return why(self)
-
-    @property
     def r2(self) -> float | None:
         """Share of the sum of squares (of all targets together) that is explained; None for other models."""
         return None if self.coefficients is None else self.coefficients.r2
@@ -295,101 +285,6 @@ class SelectionPath:
         if any(s.score_std_error is not None for s in self.steps):
             frame.insert(5, "score_std_error", [s.score_std_error for s in self.steps])
         return frame
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the target of rows by the coefficients.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-            All features of the table, or a frame that contains the selected ones by name.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_targets)
-            Values of the targets, or class labels.
-        """
-        from dropstep.evaluation.estimators import predict
-
-        return predict(self, X)
-
-    def to_estimator(self) -> Any:
-        """Convert the coefficients to a fitted scikit-learn estimator of the selected features, in order of entry.
-
-        Returns
-        -------
-        LinearRegression, LinearDiscriminantAnalysis, LogisticRegression, PoissonRegressor or GammaRegressor
-            Fitted, with the coefficients of this path; its X consists of the selected columns.
-        """
-        from dropstep.evaluation.estimators import to_estimator
-
-        return to_estimator(self)
-
-    def plot(
-        self,
-        ax: Axes | None = None,
-        *,
-        kind: Literal["path", "steps", "gains", "ranking", "dropping"] = "path",
-    ) -> Axes:
-        """Plot the path; requires matplotlib.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes or None, default=None
-            Axes to draw on; None creates a figure.
-        kind : {"path", "steps", "gains", "ranking", "dropping"}, default="path"
-            "path": the score by number of features, with the names, and with a band of one standard error where it is
-            cross-validated; "steps": the score by step; "gains": the gains in order of entry; "ranking": what became of
-            each feature; "dropping": the number of candidates by step.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes drawn on.
-        """
-        from dropstep.presentation.plots import PLOTS
-
-        if kind not in PLOTS:
-            raise ValueError(f"kind must be one of {', '.join(map(repr, PLOTS))}; got {kind!r}")
-        return PLOTS[kind](self, ax)
-
-    def report(self, file: str | os.PathLike[str] | None = None, **context: Any) -> str | None:
-        """Write the path as a self-contained HTML page.
-
-        Parameters
-        ----------
-        file : str, path-like or None, default=None
-            File to write; None returns the page as text.
-        **context : object
-            `title`, the heading of the page; `command`, the shell command that made the path; `data`, a mapping of
-            facts about the table.
-
-        Returns
-        -------
-        str or None
-            The page if `file` is None.
-        """
-        from dropstep.presentation.report import report_html, save_report
-
-        if file is None:
-            return report_html(self, **context)
-        save_report(self, file, **context)
-        return None
-
-    def __str__(self) -> str:
-        from dropstep.presentation.stop import as_text
-
-        return as_text(self)
-
-    def __repr__(self) -> str:
-        from dropstep.presentation.stop import as_repr
-
-        return as_repr(self)
-
-    def _repr_html_(self) -> str:
-        from dropstep.presentation.report import path_html
-
-        return path_html(self)
 
 
 def feature_names(names: Sequence[str] | None, features: Sequence[int]) -> tuple[str, ...]:

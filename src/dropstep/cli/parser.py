@@ -243,6 +243,9 @@ def _add_select(parser: Parser) -> None:
         metavar="FILE",
         help="write the selected columns and the target to FILE: .csv, .tsv (.gz) or .parquet",
     )
+    output.add_argument(
+        "--no-check", action="store_true", help="omit stability and held-out error, which take about 100 searches"
+    )
     output.add_argument("--overwrite", action="store_true", help="replace existing files")
     output.add_argument("--dry-run", action="store_true", help="show the plan and its cost without searching")
     _add_common(output)

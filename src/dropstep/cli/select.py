@@ -12,14 +12,18 @@ from dropstep.cli.design import FITS, PARAMETERS, Design, read_design
 from dropstep.cli.plan import planned
 from dropstep.cli.progress import Progress
 from dropstep.cli.select_json import as_data
+from dropstep.evidence import Evidence
 from dropstep.presentation.coefficients import heads, sentences
 from dropstep.presentation.coefficients import lines as coefficient_lines
 from dropstep.presentation.summary import moves, reversals
 from dropstep.presentation.text import MAX_TEXT_WIDTH, count, plain, printable
+from dropstep.presentation.verdict import next_step, verdict
 from dropstep.readers.wording import counted
 from dropstep.result import SelectionPath, Step, StopReason
 from dropstep.search.strategies import as_strategy
 from dropstep.select import select
+
+MAX_SHARES = 10  # features whose stability the table shows
 
 
 def run(args: argparse.Namespace, command: str) -> int:
@@ -33,8 +37,9 @@ def run(args: argparse.Namespace, command: str) -> int:
         else:
             path = _search(design, args, progress)
             path = replace(path, notes=design.notes_with(path.notes), coefficients=design.named(path.coefficients))
-            _write(design, path, args, command)
-            notes, result = path.notes, _formatted(design, path, args, command)
+            evidence = _assessed(design, path, args, progress)
+            _write(design, path, args, command, evidence)
+            notes, result = path.notes, _formatted(design, path, args, command, evidence)
             interrupted = path.stop is StopReason.INTERRUPTED
     facts.print_notes(notes, quiet=args.quiet)
     output.show(result)
@@ -84,7 +89,29 @@ def _search(design: Design, args: argparse.Namespace, progress: Progress) -> Sel
         )
 
 
-def _write(design: Design, path: SelectionPath, args: argparse.Namespace, command: str) -> None:
+def _assessed(design: Design, path: SelectionPath, args: argparse.Namespace, progress: Progress) -> Evidence | None:
+    """Stability and held-out error for the report; None without a report, and for a search that was interrupted."""
+    if not args.report or args.no_check or path.stop is StopReason.INTERRUPTED:
+        return None
+    from dropstep.evaluation.assess import assess
+
+    progress.restart()
+    rows = design.rows
+    return assess(
+        path,
+        design.table,
+        design.y,
+        sample_weight=rows.weights,
+        offset=rows.offset,
+        strata=rows.strata,
+        sample_groups=rows.groups,
+        tick=progress.update,
+    )
+
+
+def _write(
+    design: Design, path: SelectionPath, args: argparse.Namespace, command: str, evidence: Evidence | None
+) -> None:
     """Write the requested files: all of them, or none."""
     _check_files(args)  # again: the search may have taken long
     with output.output_files() as temporary:
@@ -95,20 +122,22 @@ def _write(design: Design, path: SelectionPath, args: argparse.Namespace, comman
         if args.report:
             from dropstep.presentation.report import report_html
 
-            page = report_html(path, command=command, data=facts.facts(design))
+            page = report_html(path, command=command, data=facts.facts(design), evidence=evidence)
             temporary(args.report).write_text(page, encoding="utf-8", newline="\n")
 
 
 # --- formats ---------------------------------------------------------------------------------------------------------
 
 
-def _formatted(design: Design, path: SelectionPath, args: argparse.Namespace, command: str) -> str:
+def _formatted(
+    design: Design, path: SelectionPath, args: argparse.Namespace, command: str, evidence: Evidence | None
+) -> str:
     if args.format == "json":
-        return output.as_json(as_data(design, path, command, columns=args.columns))
-    return _as_csv(path) if args.format == "csv" else _as_table(design, path)
+        return output.as_json(as_data(design, path, command, evidence, columns=args.columns))
+    return _as_csv(path) if args.format == "csv" else _as_table(design, path, evidence)
 
 
-def _as_table(design: Design, path: SelectionPath) -> str:
+def _as_table(design: Design, path: SelectionPath, evidence: Evidence | None) -> str:
     """The selected features first; then all additions and removals, the coefficients, and why the search ended."""
     rows, resampled = [], any(step.score_std_error is not None for step in path.steps)
     made = moves(path)
@@ -119,7 +148,20 @@ def _as_table(design: Design, path: SelectionPath) -> str:
     head = ["#", "feature", "gain", path.criterion, "std. error" if resampled else "p", "phase"]
     gone = [i for i, move in enumerate(made) if len(move.removed) == len(move.step.features)]
     table = [output.as_table(head, rows, "><>>><", gone)] if rows else []
-    return "\n\n".join([facts.heading(design), _selected(path), *table, *_coefficients(path), _summary(path)])
+    sure = _sure(path, evidence)
+    return "\n\n".join([facts.heading(design), _selected(path), *sure, *table, *_coefficients(path), _summary(path)])
+
+
+def _sure(path: SelectionPath, evidence: Evidence | None) -> list[str]:
+    """How sure the selection is, where that was computed: stability, verdict, and what to do next."""
+    if evidence is None:
+        return []
+    lines = [verdict(path, evidence), *evidence.omitted, next_step(path, evidence)]
+    if evidence.frequencies is not None and path.selected:
+        shares = [f"{path.names((j,))[0]} {evidence.frequencies[j]:.0%}" for j in path.selected[:MAX_SHARES]]
+        more = f" and {len(path.selected) - MAX_SHARES:,} more" if len(path.selected) > MAX_SHARES else ""
+        lines.insert(0, f"Selected again on {evidence.n_halves} half-samples: {', '.join(shares)}{more}.")
+    return ["\n".join(output.wrapped(printable(line)) for line in lines if line)]
 
 
 def _selected(path: SelectionPath) -> str:

@@ -8,18 +8,23 @@ from dropstep import __version__
 from dropstep.cli import facts
 from dropstep.cli.design import Design
 from dropstep.coefficients import Coefficients
+from dropstep.evidence import Evidence
 from dropstep.presentation.coefficients import label
 from dropstep.presentation.summary import Entry, entries
+from dropstep.presentation.verdict import next_step, verdict
 from dropstep.result import PartialTest, SelectionPath
 from dropstep.stopping import NearestMove
 
 SCHEMA = "dropstep.select/3"
 
 
-def as_data(design: Design, path: SelectionPath, command: str, *, columns: bool) -> dict[str, Any]:
+def as_data(
+    design: Design, path: SelectionPath, command: str, evidence: Evidence | None, *, columns: bool
+) -> dict[str, Any]:
     """The document: the selected features first, then how they were found."""
     return {
-        "selected": [_entry(path, entry) for entry in entries(path)],
+        "selected": [_entry(path, entry, evidence) for entry in entries(path)],
+        "evidence": None if evidence is None else _evidence(path, evidence),
         "score": path.score,
         "start": path.start,
         "stop": {
@@ -86,11 +91,23 @@ def _test(test: PartialTest | None) -> dict[str, Any] | None:
     return None if test is None else {"statistic": test.statistic, "df": test.df, "p_value": test.p_value}
 
 
-def _entry(path: SelectionPath, entry: Entry) -> dict[str, Any]:
+def _evidence(path: SelectionPath, evidence: Evidence) -> dict[str, Any]:
+    return {
+        "verdict": verdict(path, evidence) or None,
+        "next_step": next_step(path, evidence),
+        "n_half_samples": evidence.n_halves,
+        "measure": evidence.measure or None,
+        "errors": {error.name: {"mean": error.mean, "folds": error.folds} for error in evidence.errors},
+        "omitted": evidence.omitted,
+    }
+
+
+def _entry(path: SelectionPath, entry: Entry, evidence: Evidence | None) -> dict[str, Any]:
     first = entry.features[0]
     near = (path.equivalents or {}).get(first, ())
     return {
         "features": path.names(entry.features),
+        "stability": None if evidence is None or evidence.frequencies is None else evidence.frequencies[first],
         "phase": entry.step.phase,
         "gain": entry.step.gain,
         "score": entry.step.score,

@@ -47,7 +47,7 @@ def plot_path(path: SelectionPath, ax: Axes | None = None) -> Axes:
     matplotlib.axes.Axes
         The axes drawn on.
     """
-    new, ax = ax is None, _axes(ax, 4.8)
+    new, ax = ax is None, axes_of(ax, 4.8)
     made = [
         (size, step)
         for size, step in zip(path.sizes(), path.steps, strict=True)
@@ -66,7 +66,13 @@ def plot_path(path: SelectionPath, ax: Axes | None = None) -> Axes:
         at = [(size, step.score) for size, step in made if (step.phase, step.action) == kind]
         _marks(ax, at, *kind, 36.0 if len(made) <= 60 else 14.0)
     if points and math.isfinite(path.score):
-        final = {"facecolors": "none", "edgecolors": _ink(), "linewidths": 1.2, "label": "selected", "zorder": 3}
+        final: dict[str, Any] = {
+            "facecolors": "none",
+            "edgecolors": ink(),
+            "linewidths": 1.2,
+            "label": "selected",
+            "zorder": 3,
+        }
         ax.scatter([len(path.selected)], [path.score], s=150, **final)
     _sizes(ax, points)
     _names_at_points(ax, path, made, new)
@@ -163,7 +169,7 @@ def plot_gains(path: SelectionPath, ax: Axes | None = None, *, limit: int = 50) 
     gains = [gain for _, gain in shown]
     bars = ax.barh(range(len(shown)), gains, color=[COLOURS[entry.step.phase] for entry, _ in shown], height=0.72)
     size = _rows(ax, [_name(path, entry.features) for entry, _ in shown], new)
-    ax.bar_label(bars, [number(gain, 3) for gain in gains], padding=3, fontsize=size * 0.9, color=_ink())
+    ax.bar_label(bars, [number(gain, 3) for gain in gains], padding=3, fontsize=size * 0.9, color=ink())
     ax.margins(x=0.14)
     ax.set_xlabel(f"gain in {path.criterion} on entry", parse_math=False)
     _numbers(ax.xaxis)
@@ -220,7 +226,7 @@ def axes_of(ax: Axes | None, height: float) -> Axes:
     return plt.subplots(figsize=(8.0, height), layout="constrained")[1]
 
 
-def _ink() -> str:
+def ink() -> str:
     """The colour of text in the style in use, light or dark."""
     from matplotlib import rcParams
 
@@ -279,7 +285,7 @@ def _names_at_points(ax: Axes, path: SelectionPath, made: Sequence[tuple[int, St
     ax.set_ylim(bottom, max(top, *(bottom + above / (1 - head) for above, head in heads)))
     style: dict[str, Any] = {"rotation": 90, "ha": "center", "va": "bottom", "fontsize": size, "parse_math": False}
     for n, (name, score) in shown.items():
-        ax.annotate(name, (n, score), (0, 9), textcoords="offset points", color=_ink(), **style)
+        ax.annotate(name, (n, score), (0, 9), textcoords="offset points", color=ink(), **style)
 
 
 def _legend_below(ax: Axes) -> None:
@@ -302,7 +308,7 @@ def _marks(ax: Axes, at: Sequence[tuple[int, float]], phase: str, action: str, s
         return
     hollow = action == "remove"
     edge_width = 0.6 if size > 20 else 0.0
-    face, edge, width = (ax.get_facecolor(), COLOURS[phase], 1.4) if hollow else (COLOURS[phase], _ink(), edge_width)
+    face, edge, width = (ax.get_facecolor(), COLOURS[phase], 1.4) if hollow else (COLOURS[phase], ink(), edge_width)
     ax.scatter(*zip(*at, strict=True), facecolors=face, edgecolors=edge, linewidths=width, **style)
 
 

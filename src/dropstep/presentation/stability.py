@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.presentation.plots import COLOURS, GREY, INK, PALE, axes_of
+from dropstep.presentation.plots import COLOURS, GREY, PALE, axes_of, ink
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,7 +52,7 @@ def plot_stability(
                 textcoords="offset points",
                 va="center",
                 fontsize=8,
-                color=INK,
+                color=ink(),
                 parse_math=False,
             )
     ax.axhline(threshold, color=GREY, lw=1, ls="--")

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
+from dropstep.evidence import Evidence
 from dropstep.files import atomic_files
 from dropstep.presentation.html import Html, tag
 from dropstep.presentation.notebook import path_html
-from dropstep.presentation.report import sections
+from dropstep.presentation.report import answers, sections
 from dropstep.presentation.text import count
 from dropstep.result import SelectionPath
 
@@ -21,7 +22,12 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri
 
 
 def report_html(
-    path: SelectionPath, *, title: str | None = None, command: str | None = None, data: Mapping[str, Any] | None = None
+    path: SelectionPath,
+    *,
+    title: str | None = None,
+    command: str | None = None,
+    data: Mapping[str, Any] | None = None,
+    evidence: Evidence | None = None,
 ) -> str:
     """Render a path as a self-contained HTML page.
 
@@ -35,7 +41,9 @@ def report_html(
         Shell command that reproduces the path; None shows a call in Python.
     data : mapping of str to object or None, default=None
         Facts about the table, in the order to show them: a name such as "Rows" or "Target", and a number, a text, a
-        sequence or a mapping. The value of "notes" (sentences) is shown among the warnings.
+        sequence or a mapping. The value of "notes" (sentences) is shown at the top.
+    evidence : Evidence or None, default=None
+        Stability and held-out error of the selection, from `assess`.
 
     Returns
     -------
@@ -44,7 +52,11 @@ def report_html(
     """
     data = {} if data is None else data
     heading = title or f"{len(path.selected):,} of {count(path.n_features, 'feature')} selected"
-    return "<!doctype html>\n" + tag("html", _head(heading), _body(path, heading, command, data), lang="en") + "\n"
+    return (
+        "<!doctype html>\n"
+        + tag("html", _head(heading), _body(path, heading, command, data, evidence), lang="en")
+        + "\n"
+    )
 
 
 def save_report(path: SelectionPath, file: str | os.PathLike[str], **context: Any) -> None:
@@ -57,7 +69,7 @@ def save_report(path: SelectionPath, file: str | os.PathLike[str], **context: An
     file : str or path-like
         File to write; an existing file is replaced once the page is complete.
     **context : object
-        `title`, `command` and `data` of `report_html`.
+        `title`, `command`, `data` and `evidence` of `report_html`.
     """
     page = report_html(path, **context)
     with atomic_files() as temporary:
@@ -78,19 +90,22 @@ def _head(title: str) -> Html:
     )
 
 
-def _body(path: SelectionPath, title: str, command: str | None, data: Mapping[str, Any]) -> Html:
+def _body(
+    path: SelectionPath, title: str, command: str | None, data: Mapping[str, Any], evidence: Evidence | None
+) -> Html:
     header = tag(
         "header",
         tag("p", "dropstep report", class_="kicker"),
         tag("h1", title),
-        tag("p", sections.summary_sentences(path), class_="lead"),
-        sections.tiles(path),
+        answers.lead(path, evidence),
+        sections.notes(path, data),
+        answers.answers(path, evidence),
     )
-    parts = sections.all_sections(path, command, data)
+    parts = sections.all_sections(path, command, data, evidence)
     links = [tag("li", tag("a", part.link, href=f"#{part.key}")) for part in parts]
     return tag(
         "body",
-        tag("a", "Skip to the report", href="#report", class_="skip"),
+        tag("a", "Skip to the details", href="#report", class_="skip"),
         header,
         tag("nav", tag("ul", *links), aria_label="Sections"),
         tag("main", *(part.html for part in parts), id="report", tabindex="-1"),
