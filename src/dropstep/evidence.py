@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+MIN_DIFFERENCE = 0.05  # of an error, below which two errors are about the same
 SELECTION, ALL, NONE = "this selection", "all features", "no features"
 
 
@@ -37,15 +38,16 @@ class HeldOut:
         return math.sqrt(sum((error - self.mean) ** 2 for error in self.folds) / max(1, len(self.folds) - 1))
 
     def differs_from(self, other: HeldOut) -> int:
-        """-1 if this error is smaller than another by more than one standard error of the paired differences.
+        """-1 if this error is clearly smaller than another, 1 if it is clearly larger, and 0 otherwise.
 
-        1 if it is larger by more than that, and 0 otherwise.
+        Clearly: by more than one standard error of the paired differences of the folds, and by more than 5 %.
         """
         differences = [a - b for a, b in zip(self.folds, other.folds, strict=True)]
         mean = sum(differences) / len(differences)
         spread = sum((d - mean) ** 2 for d in differences) / max(1, len(differences) - 1)
         error = math.sqrt(spread / len(differences))
-        return 0 if abs(mean) <= error else int(math.copysign(1, mean))
+        clear = abs(mean) > max(error, MIN_DIFFERENCE * abs(other.mean))
+        return int(math.copysign(1, mean)) if clear else 0
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from dropstep.presentation.text import more
 
 _INVALID = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _BREAK = re.compile(r"([_./:]+)(?=[^_./:])")
+MAX_UNBROKEN = 20  # characters of a name that is kept in one line
 _VOID = {"br", "col", "link", "meta"}
 
 
@@ -66,7 +67,8 @@ def table(heads: Sequence[Html], rows: Sequence[Html], caption: str | None = Non
 
 def feature_name(name: str) -> Html:
     """Isolate the name of a feature from the surrounding text direction, and let a long one break at punctuation."""
-    return tag("bdi", Html(_BREAK.sub(r"\1<wbr>", text(name))))
+    escaped = text(name)
+    return tag("bdi", Html(_BREAK.sub(r"\1<wbr>", escaped)) if len(name) > MAX_UNBROKEN else escaped)
 
 
 def feature_names(features: Iterable[str], limit: int = 8, struck: Container[str] = ()) -> Html:

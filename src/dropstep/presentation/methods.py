@@ -106,9 +106,8 @@ def _rules(path: SelectionPath) -> str:
         test = "its partial F test was" if path.model in ("linear", "discriminant") else "its test was"
         return f"{subject} if {test} significant at level {p_value(rule.level)}."
     if hasattr(rule, "multiple"):
-        return (
-            f"{subject} if its gain exceeded {rule.multiple:g} times the standard error of the paired fold differences."
-        )
+        times = f"{rule.multiple:g} times the standard error of the paired fold differences"
+        return f"{subject} if its gain exceeded {times}."
     if isinstance(rule, int | float):
         return f"{subject} if the criterion improved by more than {number(rule)}." if forward else ""
     return ""

@@ -54,7 +54,7 @@ def verdict(path: SelectionPath, evidence: Evidence) -> str:
         return f"{first} Worse than using all features: {evidence.measure} {shown[SELECTION]} against {shown[ALL]}."
     if against_none >= 0:
         return first
-    versus = "As good as" if against_all == 0 else "Better than"
+    versus = "About as good as" if against_all == 0 else "Better than"
     return f"{first} {versus} using all {path.n_features:,} features ({shown[ALL]})."
 
 
