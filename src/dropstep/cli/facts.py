@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dropstep.cli import output
 from dropstep.cli.colour import painted
 from dropstep.cli.design import Design
 from dropstep.data.response import Survival
@@ -70,7 +71,7 @@ def heading(design: Design) -> str:
         f"features: {known['Features']}",
         f"target: {known['Target']}",
     ]
-    return "\n".join(map(printable, lines))
+    return "\n".join(output.wrapped(printable(line)) for line in lines)
 
 
 def as_data(design: Design, *, columns: bool = True) -> dict[str, Any]:
