@@ -144,7 +144,7 @@ def _as_table(design: Design, path: SelectionPath, evidence: Evidence | None) ->
     for i, (step, _, phase) in enumerate(made, start=1):
         certainty = step.score_std_error if resampled else None if step.test is None else step.test.p_value
         shown = "" if certainty is None else f"{certainty:.2g}"
-        rows.append([str(i), _features(path, step), plain(step.gain), plain(step.score, 6), shown, phase])
+        rows.append([str(i), _features(path, step), plain(step.gain, 5), plain(step.score, 6), shown, phase])
     head = ["#", "feature", "gain", path.criterion, "std. error" if resampled else "p", "phase"]
     gone = [i for i, move in enumerate(made) if len(move.removed) == len(move.step.features)]
     table = [output.as_table(head, rows, "><>>><", gone)] if rows else []

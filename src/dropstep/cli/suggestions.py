@@ -24,7 +24,9 @@ def command_hint(text: str, commands: Iterable[str]) -> str:
 def option_hint(unknown: Sequence[str], options: Iterable[str]) -> str:
     """The sentence for arguments that a command does not have."""
     first = unknown[0].partition("=")[0]
-    near = difflib.get_close_matches(first, list(options), n=1) if first.startswith("-") else []
+    names = [name for name in options if name.startswith("--")]
+    near = [name for name in names if len(first) > 3 and name.startswith(first)]
+    near = near or (difflib.get_close_matches(first, names, n=1) if first.startswith("-") else [])
     hint = f"; did you mean {near[0]}?" if near else ""
     return f"unrecognized arguments: {' '.join(unknown)}{hint}"
 
