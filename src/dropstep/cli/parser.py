@@ -172,7 +172,9 @@ def build_parser() -> Parser:
 def _add_others(commands: argparse._SubParsersAction[Parser]) -> None:
     """The commands that read no table."""
     commands.add_parser(
-        "demo", help="the paper's comparison in a minute", description="The paper's comparison in a minute."
+        "demo",
+        help="a selection with its report, and the paper's comparison",
+        description="A selection on real data with its report, then the paper's comparison, in a minute.",
     )
     columns = commands.add_parser("columns", help="print the names of the columns of a table")
     columns.description = "Print the names of the columns of a table, one per line."

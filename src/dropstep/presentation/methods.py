@@ -83,7 +83,8 @@ def methods(
     sentences = [_search(path, n_rows or (evidence.n_rows if evidence else None)), _rules(path), _result(path, form)]
     if evidence is not None:
         sentences += [_stability(path, evidence), _error(evidence)]
-    return " ".join(filter(None, sentences)) if form == "text" else _marked(" ".join(filter(None, sentences)), form)
+    paragraph = " ".join(filter(None, sentences)).replace("−", "-")
+    return paragraph if form == "text" else _marked(paragraph, form)
 
 
 def _search(path: SelectionPath, n_rows: int | None) -> str:
@@ -155,7 +156,7 @@ def _marked(text: str, form: Form) -> str:
     for i, part in enumerate(parts):
         escaped = "".join(_LATEX.get(c, c) for c in part) if form == "latex" else _MARKDOWN.sub(r"\\\1", part)
         marked.append(escaped if i % 2 == 0 else rf"\texttt{{{escaped}}}" if form == "latex" else _backticks(part))
-    return "".join(marked).replace("−", "$-$" if form == "latex" else "−")
+    return "".join(marked)
 
 
 def _backticks(name: str) -> str:
