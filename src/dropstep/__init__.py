@@ -23,6 +23,7 @@ from dropstep.models.least_squares.criteria import (
     Wilks,
 )
 from dropstep.result import PartialTest, SelectionPath, Step, StopReason
+from dropstep.search.calibrated import Knockoffs, Permutation
 from dropstep.search.rules import Significance, StandardErrors
 from dropstep.search.strategies import FBED
 from dropstep.select import select
@@ -48,10 +49,12 @@ __all__ = [
     "Criterion",
     "Estimator",
     "Gamma",
+    "Knockoffs",
     "Logistic",
     "MallowsCp",
     "Moments",
     "PartialTest",
+    "Permutation",
     "Pillai",
     "Poisson",
     "Roy",

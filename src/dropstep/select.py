@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,15 +15,16 @@ from dropstep.coefficients import Coefficients
 from dropstep.data.groups import Choice
 from dropstep.data.moments import Moments
 from dropstep.data.sample import Features, Rows
-from dropstep.models.base import Family, FamilyModel, Fitted, Problem, Units
+from dropstep.models.base import Family, FamilyModel, Fitted, Problem, Units, WithKnockoffs
 from dropstep.models.families import as_family
 from dropstep.models.resampling import Evaluation, Resamples, SearchEndedError
-from dropstep.parameters import NAMES, RESOURCES, Parameters, non_default, with_parameters
+from dropstep.parameters import NAMES, RESOURCES, Parameters, checked_seed, non_default, with_parameters
 from dropstep.result import SelectionPath, Step, StopReason, feature_names
+from dropstep.search.calibrated import Knockoffs, Permutation
 from dropstep.search.limits import Limits
-from dropstep.search.rules import as_rules, numbers_like_levels
+from dropstep.search.rules import Rules, Threshold, as_rules, numbers_like_levels
 from dropstep.search.search import Search
-from dropstep.search.strategies import Steps, Strategy, as_strategy
+from dropstep.search.strategies import Steps, Strategy, as_strategy, forward, in_order
 
 Callback = Callable[[Step], bool | None]
 Progress = Callable[[int, int], bool | None]
@@ -112,6 +114,7 @@ n_jobs, random_state, max_time, checkpoint
         name, strategy = as_strategy(given.strategy)
         units = _units(sample, problem.n_columns)
         model, search, cautions = _search(problem, sample.choice, units, given, name, max_features)
+        strategy, noted = _calibrated(strategy, search, problem, sample, given)
         report.search = search
         try:
             for caution in cautions:
@@ -121,7 +124,7 @@ n_jobs, random_state, max_time, checkpoint
         finally:
             if search.resampled is not None:
                 search.resampled.close()
-    notes = (*cautions, *sample.notes, *problem.notes(model, set(units.columns(sample.choice.exclude))))
+    notes = (*cautions, *noted, *sample.notes, *problem.notes(model, set(units.columns(sample.choice.exclude))))
     per_row = tuple(name for name, value in (("offset", offset), ("strata", strata)) if value is not None)
     given_as = _Given(non_default(given), sample_weight is not None, per_row, isinstance(X, Moments))
     varies = bool(problem.varying.any())
@@ -146,6 +149,7 @@ def searched(
     name, strategy = as_strategy(given.strategy)
     units = _units(sample, problem.n_columns)
     _, search, _ = _search(problem, sample.choice, units, given, name, max_features)
+    strategy, _ = _calibrated(strategy, search, problem, sample, given)
     visited: dict[int, tuple[int, ...]] = {}
     try:
         for _ in _steps(search, strategy):
@@ -155,6 +159,44 @@ def searched(
         if search.resampled is not None:
             search.resampled.close()
     return search, visited
+
+
+def _calibrated(
+    strategy: Strategy, search: Search, problem: Problem, sample: Features, given: Parameters
+) -> tuple[Strategy, tuple[str, ...]]:
+    """The strategy, with the features that a knockoff filter chose if `enter` is one, and a note on what it can do."""
+    rule, units = given.enter, search.units
+    if not isinstance(rule, Knockoffs):
+        return strategy, ()
+    for name, value in (("groups", sample.choice.members), ("include", sample.choice.include or None)):
+        if value is not None:
+            raise ValueError(f"{name} does not apply to {rule!r}, which judges single features; omit {name}")
+    if given.max_features is not None:
+        raise ValueError(f"max_features does not apply to {rule!r}, which decides how many enter; omit max_features")
+    if units.members is not None:
+        raise ValueError(f"{rule!r} judges single columns, and X has factors; exclude them, or use Permutation")
+    if not isinstance(problem, WithKnockoffs):
+        raise ValueError(f"{rule!r} needs model 'linear' or 'discriminant'; use Significance for other models")
+    candidates = np.array([u for u in search.pool if problem.varying[u]], dtype=np.intp)
+    note = (
+        f"Knockoffs({rule.fdr:g}) selects at least {rule.fewest} features or none, because one false selection among "
+        f"fewer would exceed the rate; there are {len(candidates)} candidates"
+    )
+    if not len(candidates):
+        return in_order(()), ()
+    extended = problem.with_knockoffs(candidates, checked_seed(given.random_state))
+    chosen = rule.chosen(_forward_order(extended), len(candidates))
+    return in_order([int(candidates[j]) for j in chosen]), () if chosen else (note,)
+
+
+def _forward_order(problem: Problem) -> list[int]:
+    """The order in which all columns of a problem enter."""
+    units, everything = Units(problem.n_columns), np.arange(problem.n_columns)
+    never = Threshold(-math.inf)
+    search = Search(problem.model("aic", units, everything, units.n), Rules(never, never, never), units)
+    for _ in forward(search):
+        pass
+    return search.selected
 
 
 class _Run(NamedTuple):
@@ -297,7 +339,10 @@ def _search(
     model = problem.model(given.criterion, units, candidates, n_candidates)
     varying[list(units.columns(choice.include))] = False
     n_choices, info = units.count(varying), model.criterion_info
-    rules = as_rules(info, n_choices, given.enter, given.leave, given.drop, max_features, strategy)
+    enter = given.enter
+    if isinstance(enter, Permutation):
+        enter = replace(enter, seed=checked_seed(given.random_state))
+    rules = as_rules(info, n_choices, enter, given.leave, given.drop, max_features, strategy)
     _check_rows(strategy, model, units, choice)
     search = Search(model, rules, units, choice.include, choice.exclude)
     return model, search, tuple(numbers_like_levels(info, vars(given)))

@@ -16,6 +16,7 @@ from dropstep.data.sample import Rows
 from dropstep.data.target import Categorical
 from dropstep.models.base import Family, Problem, RowBlocks, SumsBlocks
 from dropstep.parameters import NAMES, Parameters
+from dropstep.search.calibrated import Permutation
 from dropstep.select import prepared, searched
 
 Indices = NDArray[np.intp]
@@ -138,6 +139,8 @@ def half_samples(work: Repeated, n_pairs: int, seed: int | None, n_jobs: int | N
 def _blocks(family: Family, sample: Any, given: Parameters, rng: np.random.Generator) -> RowBlocks | None:
     """Blocks of rows, where sums over blocks cost less than the rows themselves."""
     if not isinstance(family, SumsBlocks) or not family.prefers_blocks(sample, given.solver, N_BLOCKS):
+        return None
+    if isinstance(given.enter, Permutation):  # of rows
         return None
     if sample.stratum is not None and np.bincount(sample.stratum).min() < MIN_CLASS:
         return None

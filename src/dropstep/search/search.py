@@ -14,6 +14,7 @@ import numpy as np
 from dropstep.models.base import TIE, CheapScans, Indices, Model, Scan, StartsFromAll, Units
 from dropstep.models.resampling import Resampled
 from dropstep.result import Action, PartialTest, Phase, Step, StopReason
+from dropstep.search.calibrated import Permutation
 from dropstep.search.moves import Move, addition_of, exceeds, feasible_gains, first_best, removal_of
 from dropstep.search.rules import Rules, Significance, Threshold
 
@@ -111,6 +112,13 @@ class Search:
             return addition_of(scan, at)
         return None
 
+    def addition(self, unit: int) -> Move:
+        """The addition of a candidate, whatever the rules say."""
+        scan = self._confirmed(self.additions())
+        at = int(np.searchsorted(scan.units, unit))
+        found = at < len(scan.units) and int(scan.units[at]) == unit
+        return addition_of(scan, at) if found else Move(unit)
+
     def _no_room(self) -> StopReason | None:
         reason = self.model.saturated()
         if reason is StopReason.EXACT:
@@ -131,7 +139,8 @@ class Search:
     def _best(self, scan: Scan) -> int | None:
         """The first of the largest gains; of the smallest p-values where a test judges units of different ranks."""
         tests = scan.tests
-        if isinstance(self.rules.enter, Significance) and tests is not None and not tests.ordered_by_gain:
+        by_test = isinstance(self.rules.enter, Significance | Permutation)
+        if by_test and tests is not None and not tests.ordered_by_gain:
             return first_best(-tests.log_p_values, scan.feasible)
         return first_best(scan.gains, scan.eligible, scan.tie)
 
