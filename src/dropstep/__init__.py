@@ -30,6 +30,9 @@ from dropstep.select import select
 from dropstep.selector import Selector
 
 if TYPE_CHECKING:
+    from dropstep.evaluation.audit import Audit, audit
+    from dropstep.evaluation.inference import Inference, infer
+    from dropstep.evaluation.optimism import Optimism, optimism
     from dropstep.evaluation.stability import Stability, stability
     from dropstep.evaluation.stability_selector import StabilitySelector
 
@@ -44,15 +47,18 @@ __all__ = [
     "RSS",
     "AICc",
     "AdjustedR2",
+    "Audit",
     "Coefficients",
     "Cox",
     "Criterion",
     "Estimator",
     "Gamma",
+    "Inference",
     "Knockoffs",
     "Logistic",
     "MallowsCp",
     "Moments",
+    "Optimism",
     "PartialTest",
     "Permutation",
     "Pillai",
@@ -68,12 +74,21 @@ __all__ = [
     "StopReason",
     "Trace",
     "Wilks",
+    "audit",
+    "infer",
+    "optimism",
     "select",
     "stability",
 ]
 
 # What repeats selections is imported when it is used, so that `import dropstep` stays fast.
 _ON_DEMAND = {
+    "Audit": "audit",
+    "Inference": "inference",
+    "Optimism": "optimism",
+    "audit": "audit",
+    "optimism": "optimism",
+    "infer": "inference",
     "Stability": "stability",
     "StabilitySelector": "stability_selector",
     "stability": "stability",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dropstep.data.encoding import Encoding
+    from dropstep.data.fingerprint import Fingerprint
 
 Phase = Literal["start", "forward", "re-forward", "backward", "swap"]
 Action = Literal["add", "remove", "drop", "recall"]
@@ -172,6 +173,8 @@ class SelectionPath:
     coefficients : Coefficients or None
         Coefficients of the selected features in the units of the table, with standard errors for a regression; None if
         the model has none.
+    fingerprint : Fingerprint or None
+        Identifiers of the rows, by which `infer` recognises them; None where rows are not known.
     encoding : Encoding or None
         How the columns of the design matrix encode the features; None if they are the features.
     """
@@ -205,6 +208,7 @@ class SelectionPath:
     from_moments: bool = field(default=False, repr=False, compare=False)
     coefficients: Coefficients | None = field(default=None, repr=False, compare=False)
     encoding: Encoding | None = field(default=None, repr=False, compare=False)
+    fingerprint: Fingerprint | None = field(default=None, repr=False, compare=False)
 
     @property
     def selected_names(self) -> tuple[str, ...]:

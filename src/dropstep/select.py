@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dropstep.coefficients import Coefficients
+from dropstep.data.fingerprint import Fingerprint
 from dropstep.data.groups import Choice
 from dropstep.data.moments import Moments
-from dropstep.data.sample import Features, Rows
+from dropstep.data.sample import Features, Rows, Sample
 from dropstep.models.base import Family, FamilyModel, Fitted, Problem, Units, WithKnockoffs
 from dropstep.models.families import as_family
 from dropstep.models.resampling import Evaluation, Resamples, SearchEndedError
@@ -141,14 +142,14 @@ def prepared(X: Any, y: Any, rows: Rows, given: Parameters) -> tuple[Family, Any
 
 
 def searched(
-    family: Family, sample: Any, given: Parameters, problem: Problem | None = None
+    family: Family, sample: Any, given: Parameters, problem: Problem | None = None, make: type[Search] = Search
 ) -> tuple[Search, dict[int, tuple[int, ...]]]:
-    """A search over a sample that has ended, and the last selection of each size that it visited."""
+    """A search over a sample that has ended, and the last selection of each size that it visited, in order of visit."""
     max_features = _checked_max(given.max_features, len(sample.choice.include))
     problem = family.problem(sample, given.solver, max_features) if problem is None else problem
     name, strategy = as_strategy(given.strategy)
     units = _units(sample, problem.n_columns)
-    _, search, _ = _search(problem, sample.choice, units, given, name, max_features)
+    _, search, _ = _search(problem, sample.choice, units, given, name, max_features, make)
     strategy, _ = _calibrated(strategy, search, problem, sample, given)
     visited: dict[int, tuple[int, ...]] = {}
     try:
@@ -306,6 +307,7 @@ def _path(
         per_row=given.per_row,
         from_moments=given.from_moments,
         encoding=sample.encoding,
+        fingerprint=Fingerprint.of(sample.table.values, sample.target) if isinstance(sample, Sample) else None,
         coefficients=_coefficients(model, sample, search.units.columns(search.selected)),
     )
 
@@ -330,7 +332,13 @@ def _coefficients(model: FamilyModel, sample: Features, columns: Sequence[int]) 
 
 
 def _search(
-    problem: Problem, choice: Choice, units: Units, given: Parameters, strategy: str, max_features: int | None = None
+    problem: Problem,
+    choice: Choice,
+    units: Units,
+    given: Parameters,
+    strategy: str,
+    max_features: int | None = None,
+    make: type[Search] = Search,
 ) -> tuple[FamilyModel, Search, tuple[str, ...]]:
     """The model, the search over it, and warnings about the parameters."""
     varying = problem.varying.copy()
@@ -344,7 +352,7 @@ def _search(
         enter = replace(enter, seed=checked_seed(given.random_state))
     rules = as_rules(info, n_choices, enter, given.leave, given.drop, max_features, strategy)
     _check_rows(strategy, model, units, choice)
-    search = Search(model, rules, units, choice.include, choice.exclude)
+    search = make(model, rules, units, choice.include, choice.exclude)
     return model, search, tuple(numbers_like_levels(info, vars(given)))
 
 
