@@ -25,7 +25,7 @@ Indices = NDArray[np.intp]
 def model_of(path: SelectionPath) -> Any:
     """The model of a path as a parameter of `select`, with "auto" resolved."""
     given = path.params.get("model", "auto")
-    return given if isinstance(given, LikelihoodFamily) else path.model
+    return path.model if isinstance(given, str) else given
 
 
 def columns_of(sample: Sample, features: Sequence[int]) -> list[int]:
