@@ -343,7 +343,7 @@ class SelectionPath:
             File to write; None returns the page as text.
         **context : object
             `title`, the heading of the page; `command`, the shell command that made the path; `data`, a mapping of
-            facts about the table.
+            facts about the table; `stability`, the result of `stability` on the same rows.
 
         Returns
         -------

@@ -9,6 +9,7 @@ from typing import Any
 
 from dropstep import __version__
 from dropstep.cli import INTERRUPTED, facts, output
+from dropstep.cli.certainty import Certainty, as_data, as_text, certainty, split
 from dropstep.cli.design import FITS, PARAMETERS, Design, read_design
 from dropstep.cli.plan import planned
 from dropstep.cli.progress import Progress
@@ -34,10 +35,12 @@ def run(args: argparse.Namespace, command: str) -> int:
         if args.dry_run:
             notes, result = design.notes_with(design.sample.notes), planned(design, args, command)
         else:
-            path = _search(design, args, progress)
+            inside, outside = split(design, args)
+            path = _search(inside, args, progress)
+            found = certainty(inside, outside, path, args, _parameters(inside, args))
             path = replace(path, notes=design.notes_with(path.notes), coefficients=design.named(path.coefficients))
-            _write(design, path, args, command)
-            notes, result = path.notes, _formatted(design, path, args.format, command)
+            _write(design, path, found, args, command)
+            notes, result = path.notes, _formatted(design, path, found, args.format, command)
             interrupted = path.stop is StopReason.INTERRUPTED
     facts.print_notes(notes, quiet=args.quiet)
     output.show(result)
@@ -68,8 +71,7 @@ def _search(design: Design, args: argparse.Namespace, progress: Progress) -> Sel
 
     progress.restart()
     progress.update(f"{as_strategy(args.strategy)[0]} over {counted(len(design.features), 'feature')}")
-    parameters = {name: getattr(args, name) for name in ("strategy", *PARAMETERS, *FITS)} | design.parameters
-    parameters |= {"equivalents": bool(args.report) or args.format == "json"}
+    parameters = _parameters(design, args) | {"equivalents": bool(args.report) or args.format == "json"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # they are among the notes of the path
         return select(
@@ -85,7 +87,12 @@ def _search(design: Design, args: argparse.Namespace, progress: Progress) -> Sel
         )
 
 
-def _write(design: Design, path: SelectionPath, args: argparse.Namespace, command: str) -> None:
+def _parameters(design: Design, args: argparse.Namespace) -> dict[str, Any]:
+    """The parameters of select."""
+    return {name: getattr(args, name) for name in ("strategy", *PARAMETERS, *FITS)} | design.parameters
+
+
+def _write(design: Design, path: SelectionPath, found: Certainty, args: argparse.Namespace, command: str) -> None:
     """Write the requested files: all of them, or none."""
     _check_files(args)  # again: the search may have taken long
     with output.output_files() as temporary:
@@ -96,20 +103,21 @@ def _write(design: Design, path: SelectionPath, args: argparse.Namespace, comman
         if args.report:
             from dropstep.presentation.report import report_html
 
-            page = report_html(path, command=command, data=facts.facts(design))
+            data = facts.facts(design)
+            page = report_html(path, command=command, data=data, stability=found.stability, holdout=found.holdout)
             temporary(args.report).write_text(page, encoding="utf-8", newline="\n")
 
 
 # --- formats ---------------------------------------------------------------------------------------------------------
 
 
-def _formatted(design: Design, path: SelectionPath, form: str, command: str) -> str:
+def _formatted(design: Design, path: SelectionPath, found: Certainty, form: str, command: str) -> str:
     if form == "json":
-        return output.as_json(_as_data(design, path, command))
-    return _as_csv(path) if form == "csv" else _as_table(design, path)
+        return output.as_json(_as_data(design, path, found, command))
+    return _as_csv(path) if form == "csv" else _as_table(design, path, found)
 
 
-def _as_table(design: Design, path: SelectionPath) -> str:
+def _as_table(design: Design, path: SelectionPath, found: Certainty) -> str:
     """All additions and removals, then a summary, with the selected features if the table does not list them."""
     rows, resampled = [], any(step.score_std_error is not None for step in path.steps)
     for i, (step, _, phase) in enumerate(moves(path), start=1):
@@ -120,7 +128,8 @@ def _as_table(design: Design, path: SelectionPath) -> str:
     table = [output.as_table(head, rows, "><>>><")] if rows else []
     nothing = [] if path.selected else ["No feature is selected."]
     summary = [printable(str(path).split("\n", 1)[0]), *_selected(path), *_reversals(path)]
-    return "\n\n".join([facts.heading(design), *table, *nothing, *_coefficients(path), "\n".join(summary)])
+    about = [*_coefficients(path), *as_text(found, path)]
+    return "\n\n".join([facts.heading(design), *table, *nothing, *about, "\n".join(summary)])
 
 
 def _coefficients(path: SelectionPath) -> list[str]:
@@ -170,7 +179,7 @@ def _as_csv(path: SelectionPath) -> str:
     return output.as_csv([head, *rows])
 
 
-def _as_data(design: Design, path: SelectionPath, command: str) -> dict[str, Any]:
+def _as_data(design: Design, path: SelectionPath, found: Certainty, command: str) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "dropstep": __version__,
@@ -208,6 +217,7 @@ def _as_data(design: Design, path: SelectionPath, command: str) -> dict[str, Any
             for step in path.steps
         ],
         "ranking": dict(zip(design.names, path.ranking, strict=True)),
+        **as_data(found),
         "notes": path.notes,
     }
 

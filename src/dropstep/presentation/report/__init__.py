@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
 from dropstep.files import atomic_files
 from dropstep.presentation.html import Html, tag
 from dropstep.presentation.notebook import path_html
-from dropstep.presentation.report import sections
+from dropstep.presentation.report import certainty, sections
+from dropstep.presentation.report.section import Section
 from dropstep.presentation.text import count
 from dropstep.result import SelectionPath
 
@@ -21,7 +22,13 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri
 
 
 def report_html(
-    path: SelectionPath, *, title: str | None = None, command: str | None = None, data: Mapping[str, Any] | None = None
+    path: SelectionPath,
+    *,
+    title: str | None = None,
+    command: str | None = None,
+    data: Mapping[str, Any] | None = None,
+    stability: Any = None,
+    holdout: Any = None,
 ) -> str:
     """Render a path as a self-contained HTML page.
 
@@ -36,6 +43,10 @@ def report_html(
     data : mapping of str to object or None, default=None
         Facts about the table, in the order to show them: a name such as "Rows" or "Target", and a number, a text, a
         sequence or a mapping. The value of "notes" (sentences) is shown among the warnings.
+    stability : Stability or None, default=None
+        Result of `stability` with the parameters of the path.
+    holdout : HeldOut or None, default=None
+        Score and coefficients on rows that took no part in the selection.
 
     Returns
     -------
@@ -44,7 +55,8 @@ def report_html(
     """
     data = {} if data is None else data
     heading = title or f"{len(path.selected):,} of {count(path.n_features, 'feature')} selected"
-    return "<!doctype html>\n" + tag("html", _head(heading), _body(path, heading, command, data), lang="en") + "\n"
+    body = _body(path, heading, command, data, certainty.sections(path, stability, holdout))
+    return "<!doctype html>\n" + tag("html", _head(heading), body, lang="en") + "\n"
 
 
 def save_report(path: SelectionPath, file: str | os.PathLike[str], **context: Any) -> None:
@@ -78,7 +90,9 @@ def _head(title: str) -> Html:
     )
 
 
-def _body(path: SelectionPath, title: str, command: str | None, data: Mapping[str, Any]) -> Html:
+def _body(
+    path: SelectionPath, title: str, command: str | None, data: Mapping[str, Any], extra: Sequence[Section]
+) -> Html:
     header = tag(
         "header",
         tag("p", "dropstep report", class_="kicker"),
@@ -87,6 +101,8 @@ def _body(path: SelectionPath, title: str, command: str | None, data: Mapping[st
         sections.tiles(path),
     )
     parts = sections.all_sections(path, command, data)
+    after = next(i for i, part in enumerate(parts) if part.key == "selected") + 1
+    parts[after:after] = extra
     links = [tag("li", tag("a", part.link, href=f"#{part.key}")) for part in parts]
     return tag(
         "body",
