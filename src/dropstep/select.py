@@ -30,6 +30,8 @@ from dropstep.search.strategies import Steps, Strategy, as_strategy, forward, in
 Callback = Callable[[Step], bool | None]
 Progress = Callable[[int, int], bool | None]
 
+MIN_ROWS_PER_CANDIDATE = 1  # with fewer, a note says so
+NEAR_TIE = 0.005  # share of a gain within which a second candidate is nearly as good
 SOLVERS = ("auto", "gram", "columns")
 
 
@@ -125,6 +127,7 @@ n_jobs, random_state, max_time, checkpoint
         finally:
             if search.resampled is not None:
                 search.resampled.close()
+    noted = (*noted, *_uncertainties(search, model, sample))
     notes = (*cautions, *noted, *sample.notes, *problem.notes(model, set(units.columns(sample.choice.exclude))))
     per_row = tuple(name for name, value in (("offset", offset), ("strata", strata)) if value is not None)
     given_as = _Given(non_default(given), sample_weight is not None, per_row, isinstance(X, Moments))
@@ -198,6 +201,23 @@ def _forward_order(problem: Problem) -> list[int]:
     for _ in forward(search):
         pass
     return search.selected
+
+
+def _uncertainties(search: Search, model: FamilyModel, sample: Features) -> Iterator[str]:
+    """Sentences on what makes any selection uncertain: few rows per candidate, and a near tie at a step."""
+    n_candidates = search.units.n - len(sample.choice.exclude)
+    if model.n < MIN_ROWS_PER_CANDIDATE * n_candidates:
+        yield (
+            f"{model.n:g} {model.sample_unit} for {n_candidates} candidates ({model.n / n_candidates:.2g} per "
+            "candidate): other rows may select other features; `stability` shows how often each is selected"
+        )
+    near = search.closest
+    if near is not None and near.margin < NEAR_TIE:
+        first, second = (", ".join(feature_names(sample.names, search.units.features([u]))) for u in near[:2])
+        yield (
+            f"{first} entered with a gain of {near.gain:.4g}, and {second} would have brought {near.second_gain:.4g}: "
+            "which of the two is selected is a matter of chance"
+        )
 
 
 class _Run(NamedTuple):

@@ -145,8 +145,8 @@ def infer(
     >>> from dropstep import infer, select
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> path = select(X[:221], y[:221])
-    >>> infer(path, X[221:], y[221:]).to_frame().round(3)["p_value"].tolist()
-    [0.0, 0.0, 0.001]
+    >>> infer(path, X[221:], y[221:]).to_frame().round(1)[["lower", "upper"]].loc["bmi"].tolist()
+    [551.5, 888.0]
     """
     _check(path, split, n_splits, level)
     rows = Rows(sample_weight, offset, strata, sample_groups)

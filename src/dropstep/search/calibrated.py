@@ -38,7 +38,7 @@ class Permutation:
     >>> from sklearn.datasets import load_diabetes
     >>> from dropstep import Permutation, select
     >>> select(*load_diabetes(return_X_y=True), enter=Permutation(0.05)).selected
-    (2, 8, 3, 4, 1)
+    (2, 8, 3, 6, 1)
     """
 
     level: float
@@ -89,7 +89,7 @@ class Knockoffs:
     >>> from sklearn.datasets import load_diabetes
     >>> from dropstep import Knockoffs, select
     >>> select(*load_diabetes(return_X_y=True), strategy="forward", enter=Knockoffs(0.5)).selected
-    (2, 8, 3, 4, 1)
+    (2, 8, 3, 4, 1, 5)
     """
 
     fdr: float

@@ -34,8 +34,8 @@ def stability_sentences(found: Stability, path: SelectionPath) -> str:
         sentences.append(f"Selected less often, so that other rows might not select them: {', '.join(unsure)}.")
     bound = found.false_selections(STABLE)
     sentences.append(
-        f"Among all features that reach {STABLE:.0%}, at most {number(bound)} false ones are expected (selected no more "
-        "often than a random choice; bound of Shah and Samworth for a unimodal distribution)."
+        f"Among all features that reach {STABLE:.0%}, at most {number(bound)} false ones are expected (selected no "
+        "more often than a random choice; bound of Shah and Samworth for a unimodal distribution)."
     )
     return " ".join(sentences)
 
