@@ -23,12 +23,16 @@ from dropstep.models.least_squares.criteria import (
     Wilks,
 )
 from dropstep.result import PartialTest, SelectionPath, Step, StopReason
+from dropstep.search.calibrated import Knockoffs, Permutation
 from dropstep.search.rules import Significance, StandardErrors
 from dropstep.search.strategies import FBED
 from dropstep.select import select
 from dropstep.selector import Selector
 
 if TYPE_CHECKING:
+    from dropstep.evaluation.audit import Audit, audit
+    from dropstep.evaluation.inference import Inference, infer
+    from dropstep.evaluation.optimism import Optimism, optimism
     from dropstep.evaluation.stability import Stability, stability
     from dropstep.evaluation.stability_selector import StabilitySelector
 
@@ -43,15 +47,20 @@ __all__ = [
     "RSS",
     "AICc",
     "AdjustedR2",
+    "Audit",
     "Coefficients",
     "Cox",
     "Criterion",
     "Estimator",
     "Gamma",
+    "Inference",
+    "Knockoffs",
     "Logistic",
     "MallowsCp",
     "Moments",
+    "Optimism",
     "PartialTest",
+    "Permutation",
     "Pillai",
     "Poisson",
     "Roy",
@@ -65,12 +74,21 @@ __all__ = [
     "StopReason",
     "Trace",
     "Wilks",
+    "audit",
+    "infer",
+    "optimism",
     "select",
     "stability",
 ]
 
 # What repeats selections is imported when it is used, so that `import dropstep` stays fast.
 _ON_DEMAND = {
+    "Audit": "audit",
+    "Inference": "inference",
+    "Optimism": "optimism",
+    "audit": "audit",
+    "optimism": "optimism",
+    "infer": "inference",
     "Stability": "stability",
     "StabilitySelector": "stability_selector",
     "stability": "stability",

@@ -6,6 +6,7 @@ import inspect
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from dropstep.foreign import with_hints
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from dropstep.models.estimator.family import Estimator
     from dropstep.models.glm.family import LikelihoodFamily
     from dropstep.models.least_squares.criteria import Criterion
+    from dropstep.search.calibrated import Knockoffs, Permutation
     from dropstep.search.rules import Significance, StandardErrors
     from dropstep.search.strategies import FBED
 
@@ -32,7 +34,7 @@ class Parameters:
         | Any
     ) = "auto"
     criterion: str | Criterion | Callable[..., float] = "auto"
-    enter: float | Significance | StandardErrors | Literal["auto"] = "auto"
+    enter: float | Significance | StandardErrors | Permutation | Knockoffs | Literal["auto"] = "auto"
     leave: float | Significance | StandardErrors | Literal["auto"] = "auto"
     drop: float | Significance | StandardErrors | Literal["auto"] | None = None
     max_features: int | None = None
@@ -61,6 +63,13 @@ def non_default(parameters: Parameters) -> dict[str, Any]:
 
 def _same(value: Any, default: Any) -> bool:
     return value is default or (isinstance(value, str | int | float) and value == default)
+
+
+def checked_seed(random_state: Any) -> int:
+    """A seed; 0 for None."""
+    if random_state is not None and (not isinstance(random_state, Integral) or random_state < 0):
+        raise ValueError(f"random_state must be None or an integer from 0; got {random_state!r}")
+    return 0 if random_state is None else int(random_state)
 
 
 def with_parameters(function: Function) -> Function:

@@ -16,6 +16,7 @@ from dropstep.stopping import NearestMove
 
 if TYPE_CHECKING:
     from dropstep.data.encoding import Encoding
+    from dropstep.data.fingerprint import Fingerprint
 
 Phase = Literal["start", "forward", "re-forward", "backward", "swap"]
 Action = Literal["add", "remove", "drop", "recall"]
@@ -170,6 +171,8 @@ class SelectionPath(Doors):
     coefficients : Coefficients or None
         Coefficients of the selected features in the units of the table, with standard errors for a regression; None if
         the model has none.
+    fingerprint : Fingerprint or None
+        Identifiers of the rows, by which `infer` recognises them; None where rows are not known.
     encoding : Encoding or None
         How the columns of the design matrix encode the features; None if they are the features.
     nearest : NearestMove or None
@@ -207,6 +210,7 @@ class SelectionPath(Doors):
     coefficients: Coefficients | None = field(default=None, repr=False, compare=False)
     encoding: Encoding | None = field(default=None, repr=False, compare=False)
     nearest: NearestMove | None = field(default=None, repr=False, compare=False)
+    fingerprint: Fingerprint | None = field(default=None, repr=False, compare=False)
 
     @property
     def selected_names(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import re
 from typing import Any, NoReturn
 
 from dropstep import __version__
+from dropstep.cli.certainty import halves, share
 from dropstep.cli.naming import brief
 from dropstep.cli.schema import DOCUMENTS
 from dropstep.cli.specs import criterion_of, model_of, strategy_of
@@ -237,6 +238,7 @@ def _add_select(parser: Parser) -> None:
         "--max-time", type=seconds_of, metavar="SECONDS", help="end the search after SECONDS with the path so far"
     )
     _add_fits(parser.add_argument_group("estimators"))
+    _add_certainty(parser.add_argument_group("certainty"))
     output = parser.add_argument_group("output")
     output.add_argument("--report", "-r", metavar="FILE", help="write an HTML report to FILE")
     output.add_argument(
@@ -271,6 +273,21 @@ def _add_fits(fits: argparse._ArgumentGroup) -> None:
         "--random-state", type=integer_from(0), metavar="N", help="random seed of the folds' order and of the estimator"
     )
     fits.add_argument("--checkpoint", metavar="FILE", help="write every fit to FILE, and resume from it")
+
+
+def _add_certainty(sure: argparse._ArgumentGroup) -> None:
+    sure.add_argument(
+        "--stability",
+        type=halves,
+        metavar="N",
+        help="repeat the selection on N random halves of the rows, and report how often each feature is selected",
+    )
+    sure.add_argument(
+        "--holdout",
+        type=share,
+        metavar="SHARE",
+        help="select without a random SHARE of the rows, such as 0.3, and report scores and coefficients on them",
+    )
 
 
 def _add_compare(parser: Parser) -> None:
@@ -349,8 +366,9 @@ def _add_thresholds(search: argparse._ArgumentGroup) -> None:
         "--enter",
         type=threshold,
         default="auto",
-        metavar="GAIN|pLEVEL",
-        help="a feature enters if its gain exceeds GAIN, or if it is significant at LEVEL, as in p0.15",
+        metavar="GAIN|pLEVEL|RULE",
+        help="a feature enters if its gain exceeds GAIN, or if it is significant at LEVEL, as in p0.15; or "
+        "permutation:0.05, or knockoffs:0.1 (with --strategy forward)",
     )
     search.add_argument(
         "--leave",

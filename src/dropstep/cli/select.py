@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import warnings
 from dataclasses import replace
+from typing import Any
 
 from dropstep.cli import INTERRUPTED, facts, output
+from dropstep.cli.certainty import Certainty, as_text, certainty, split
 from dropstep.cli.colour import painted
 from dropstep.cli.design import FITS, PARAMETERS, Design, read_design
 from dropstep.cli.plan import planned
@@ -35,11 +37,13 @@ def run(args: argparse.Namespace, command: str) -> int:
         if args.dry_run:
             notes, result = design.notes_with(design.sample.notes), planned(design, args, command)
         else:
-            path = _search(design, args, progress)
+            inside, outside = split(design, args)
+            path = _search(inside, args, progress)
+            found = certainty(inside, outside, path, args, _parameters(inside, args))
             path = replace(path, notes=design.notes_with(path.notes), coefficients=design.named(path.coefficients))
-            evidence = _assessed(design, path, args, progress)
-            _write(design, path, args, command, evidence)
-            notes, result = path.notes, _formatted(design, path, args, command, evidence)
+            evidence = _assessed(inside, path, found, args, progress)
+            _write(design, path, found, args, command, evidence)
+            notes, result = path.notes, _formatted(design, path, found, args, command, evidence)
             interrupted = path.stop is StopReason.INTERRUPTED
     facts.print_notes(notes, quiet=args.quiet)
     output.show(result)
@@ -72,8 +76,7 @@ def _search(design: Design, args: argparse.Namespace, progress: Progress) -> Sel
 
     progress.restart()
     progress.update(f"{as_strategy(args.strategy)[0]} over {counted(len(design.features), 'feature')}")
-    parameters = {name: getattr(args, name) for name in ("strategy", *PARAMETERS, *FITS)} | design.parameters
-    parameters |= {"equivalents": bool(args.report) or args.format == "json"}
+    parameters = _parameters(design, args) | {"equivalents": bool(args.report) or args.format == "json"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # they are among the notes of the path
         return select(
@@ -89,7 +92,14 @@ def _search(design: Design, args: argparse.Namespace, progress: Progress) -> Sel
         )
 
 
-def _assessed(design: Design, path: SelectionPath, args: argparse.Namespace, progress: Progress) -> Evidence | None:
+def _parameters(design: Design, args: argparse.Namespace) -> dict[str, Any]:
+    """The parameters of select."""
+    return {name: getattr(args, name) for name in ("strategy", *PARAMETERS, *FITS)} | design.parameters
+
+
+def _assessed(
+    design: Design, path: SelectionPath, found: Certainty, args: argparse.Namespace, progress: Progress
+) -> Evidence | None:
     """Stability and held-out error for the report; None without a report, and for a search that was interrupted."""
     if not args.report or args.no_check or path.stop is StopReason.INTERRUPTED:
         return None
@@ -106,11 +116,17 @@ def _assessed(design: Design, path: SelectionPath, args: argparse.Namespace, pro
         strata=rows.strata,
         sample_groups=rows.groups,
         tick=progress.update,
+        known=found.stability,
     )
 
 
 def _write(
-    design: Design, path: SelectionPath, args: argparse.Namespace, command: str, evidence: Evidence | None
+    design: Design,
+    path: SelectionPath,
+    found: Certainty,
+    args: argparse.Namespace,
+    command: str,
+    evidence: Evidence | None,
 ) -> None:
     """Write the requested files: all of them, or none."""
     _check_files(args)  # again: the search may have taken long
@@ -122,7 +138,8 @@ def _write(
         if args.report:
             from dropstep.presentation.report import report_html
 
-            page = report_html(path, command=command, data=facts.facts(design), evidence=evidence)
+            known: dict[str, Any] = {"stability": found.stability, "holdout": found.holdout, "evidence": evidence}
+            page = report_html(path, command=command, data=facts.facts(design), **known)
             temporary(args.report).write_text(page, encoding="utf-8", newline="\n")
 
 
@@ -130,14 +147,19 @@ def _write(
 
 
 def _formatted(
-    design: Design, path: SelectionPath, args: argparse.Namespace, command: str, evidence: Evidence | None
+    design: Design,
+    path: SelectionPath,
+    found: Certainty,
+    args: argparse.Namespace,
+    command: str,
+    evidence: Evidence | None,
 ) -> str:
     if args.format == "json":
-        return output.as_json(as_data(design, path, command, evidence, columns=args.columns))
-    return _as_csv(path) if args.format == "csv" else _as_table(design, path, evidence)
+        return output.as_json(as_data(design, path, command, evidence, found, columns=args.columns))
+    return _as_csv(path) if args.format == "csv" else _as_table(design, path, found, evidence)
 
 
-def _as_table(design: Design, path: SelectionPath, evidence: Evidence | None) -> str:
+def _as_table(design: Design, path: SelectionPath, found: Certainty, evidence: Evidence | None) -> str:
     """The selected features first; then all additions and removals, the coefficients, and why the search ended."""
     rows, resampled = [], any(step.score_std_error is not None for step in path.steps)
     made = moves(path)
@@ -148,8 +170,8 @@ def _as_table(design: Design, path: SelectionPath, evidence: Evidence | None) ->
     head = ["#", "feature", "gain", path.criterion, "std. error" if resampled else "p", "phase"]
     gone = [i for i, move in enumerate(made) if len(move.removed) == len(move.step.features)]
     table = [output.as_table(head, rows, "><>>><", gone)] if rows else []
-    sure = _sure(path, evidence)
-    return "\n\n".join([facts.heading(design), _selected(path), *sure, *table, *_coefficients(path), _summary(path)])
+    sure, about = _sure(path, evidence), [*_coefficients(path), *map(output.wrapped, as_text(found, path))]
+    return "\n\n".join([facts.heading(design), _selected(path), *sure, *table, *about, _summary(path)])
 
 
 def _sure(path: SelectionPath, evidence: Evidence | None) -> list[str]:

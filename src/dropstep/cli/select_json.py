@@ -6,6 +6,8 @@ from typing import Any
 
 from dropstep import __version__
 from dropstep.cli import facts
+from dropstep.cli.certainty import Certainty
+from dropstep.cli.certainty import as_data as certainty_data
 from dropstep.cli.design import Design
 from dropstep.coefficients import Coefficients
 from dropstep.evidence import Evidence
@@ -19,7 +21,13 @@ SCHEMA = "dropstep.select/3"
 
 
 def as_data(
-    design: Design, path: SelectionPath, command: str, evidence: Evidence | None, *, columns: bool
+    design: Design,
+    path: SelectionPath,
+    command: str,
+    evidence: Evidence | None,
+    found: Certainty,
+    *,
+    columns: bool,
 ) -> dict[str, Any]:
     """The document: the selected features first, then how they were found."""
     return {
@@ -64,6 +72,7 @@ def as_data(
             for step in path.steps
         ],
         "ranking": dict(zip(design.names, path.ranking, strict=True)),
+        **certainty_data(found),
         "notes": path.notes,
     }
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 from dropstep.foreign import alias_of, did_you_mean
 from dropstep.search.strategies import STRATEGIES
 
-if TYPE_CHECKING:
-    from dropstep.search.rules import Significance
+RULES = {"permutation": "Permutation", "knockoffs": "Knockoffs"}
 
 
 def integer_from(minimum: int) -> Any:
@@ -26,10 +25,13 @@ def integer_from(minimum: int) -> Any:
     return integer
 
 
-def threshold(text: str) -> float | Significance | Literal["auto"]:
-    """A number in units of the criterion, auto, or a significance level: p0.05."""
+def threshold(text: str) -> Any:
+    """A number in units of the criterion, auto, a significance level (p0.05), or a rule such as permutation:0.05."""
     if text == "auto":
         return "auto"
+    name, colon, value_text = text.partition(":")
+    if colon and name in RULES:
+        return _rule(name, value_text, text)
     try:
         value = float(text.removeprefix("p"))
     except ValueError:
@@ -43,6 +45,15 @@ def threshold(text: str) -> float | Significance | Literal["auto"]:
     from dropstep.search.rules import Significance
 
     return Significance(value)
+
+
+def _rule(name: str, value: str, text: str) -> Any:
+    from dropstep.search import calibrated
+
+    try:
+        return getattr(calibrated, RULES[name])(float(value))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be {name}: and a share between 0 and 1; got {text!r}") from None
 
 
 def character(text: str) -> str:

@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from dropstep.data.sample import Rows
 from dropstep.data.target import Categorical
 from dropstep.evaluation.halves import Repeated, repeated
-from dropstep.evaluation.stability import stability
+from dropstep.evaluation.stability import Stability, stability
 from dropstep.evidence import ALL, NONE, SELECTION, Evidence, HeldOut
 from dropstep.parameters import RESOURCES
 from dropstep.result import SelectionPath
@@ -53,6 +53,7 @@ def assess(
     cv: int = N_FOLDS,
     random_state: int = 0,
     tick: Tick | None = None,
+    known: Stability | None = None,
 ) -> Evidence:
     """Repeat a selection on half-samples and on the training rows of folds.
 
@@ -70,6 +71,8 @@ def assess(
         Seed of the half-samples and of the folds.
     tick : callable or None, default=None
         Called with a description before each task.
+    known : Stability or None, default=None
+        Stability of the selection, if it was computed already.
 
     Returns
     -------
@@ -81,14 +84,14 @@ def assess(
     if path.solver == "fits":
         return Evidence(work.sample.n_rows, omitted=(_too_many_fits(path),))
     tick = tick or (lambda text: None)
-    tick(f"stability on {2 * n_pairs} half-samples")
+    tick(f"stability on {2 * n_pairs} half-samples" if known is None else "stability")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # they are among the notes of the path
-        found = stability(X, y, n_pairs, random_state, **per_row, **params)
+        found = stability(X, y, n_pairs, random_state, **per_row, **params) if known is None else known
         tick(f"cross-validated error, {cv} folds")
         errors, measure, why = _errors(path, work, sample_weight is not None or offset is not None, cv, random_state)
     frequencies = tuple(float(f) for f in found.frequencies)
-    return Evidence(work.sample.n_rows, frequencies, 2 * n_pairs, errors, measure, () if why is None else (why,))
+    return Evidence(work.sample.n_rows, frequencies, 2 * found.n_pairs, errors, measure, () if why is None else (why,))
 
 
 def _too_many_fits(path: SelectionPath) -> str:

@@ -16,6 +16,7 @@ from dropstep.data.sample import Rows
 from dropstep.data.target import Categorical
 from dropstep.models.base import Family, Problem, RowBlocks, SumsBlocks
 from dropstep.parameters import NAMES, Parameters
+from dropstep.search.calibrated import Permutation
 from dropstep.select import prepared, searched
 
 Indices = NDArray[np.intp]
@@ -62,14 +63,14 @@ class Repeated:
 
     def search(self, rows: Indices | None = None, problem: Problem | None = None) -> Half:
         """The selection on some rows, or on a problem that was made of them."""
-        sample = self.sample if rows is None else self._part(np.sort(rows))
+        sample = self.sample if rows is None else self.part(np.sort(rows))
         if sample is None:
             nothing = self.sample.choice.include
             return Half(nothing, (nothing,), estimable=False)
         search, visited = searched(self.family, sample, self.given, problem)
         return Half(tuple(search.selected), tuple(_by_size(visited, tuple(search.selected))))
 
-    def _part(self, rows: Indices) -> Any:
+    def part(self, rows: Indices) -> Any:
         """A part of the rows, without classes of a single row; None if the target does not vary there."""
         if (target := getattr(self.sample, "target", None)) is None:
             return self.sample.at(rows)
@@ -124,6 +125,20 @@ def deal(n_rows: int, stratum: Indices | None, groups: Any, n_parts: int, rng: n
     return part
 
 
+def share_of_rows(sample: Any, share: float, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """A random share of the rows, the same in each stratum; groups of rows stay together."""
+    stratum, groups = sample.stratum, sample.groups
+    if groups is not None:
+        _, first, group = np.unique(np.asarray(groups).astype(str), return_index=True, return_inverse=True)
+        stratum = None if stratum is None else stratum[first]
+    n = sample.n_rows if groups is None else len(first)
+    order = np.lexsort((rng.random(n), np.zeros(n) if stratum is None else stratum))
+    steps = np.floor(np.arange(n + 1) * share + rng.random())
+    inside = np.empty(n, dtype=bool)
+    inside[order] = np.diff(steps) > 0
+    return inside if groups is None else inside[group.ravel()]
+
+
 def half_samples(work: Repeated, n_pairs: int, seed: int | None, n_jobs: int | None) -> tuple[list[Half], bool]:
     """Selections on complementary halves, the two of a pair one after the other, and whether blocks were summed."""
     family, sample, given = work.family, work.sample, work.given
@@ -138,6 +153,8 @@ def half_samples(work: Repeated, n_pairs: int, seed: int | None, n_jobs: int | N
 def _blocks(family: Family, sample: Any, given: Parameters, rng: np.random.Generator) -> RowBlocks | None:
     """Blocks of rows, where sums over blocks cost less than the rows themselves."""
     if not isinstance(family, SumsBlocks) or not family.prefers_blocks(sample, given.solver, N_BLOCKS):
+        return None
+    if isinstance(given.enter, Permutation):  # of rows
         return None
     if sample.stratum is not None and np.bincount(sample.stratum).min() < MIN_CLASS:
         return None

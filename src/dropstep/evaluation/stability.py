@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dropstep.data.sample import Rows
 from dropstep.evaluation.bounds import Assumption, bound
 from dropstep.evaluation.halves import Half, half_samples, repeated
-from dropstep.parameters import with_parameters
+from dropstep.parameters import checked_seed, with_parameters
 from dropstep.result import feature_names
 
 if TYPE_CHECKING:
@@ -317,13 +317,6 @@ def stability(
     work = repeated(X, y, rows, {**parameters, "random_state": random_state}, "stability")
     halves, from_blocks = half_samples(work, int(n_pairs), seed, n_jobs)
     return _result(work.sample, halves, from_blocks, parameters)
-
-
-def checked_seed(random_state: Any) -> int:
-    """A seed; 0 for None."""
-    if random_state is not None and (not isinstance(random_state, Integral) or random_state < 0):
-        raise ValueError(f"random_state must be None or an integer from 0; got {random_state!r}")
-    return 0 if random_state is None else int(random_state)
 
 
 def _result(sample: Any, halves: Sequence[Half], from_blocks: bool, params: Mapping[str, Any]) -> Stability:

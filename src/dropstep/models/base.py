@@ -112,6 +112,14 @@ class EntryTest(NamedTuple):
     level: float
 
 
+class NullDistribution(Protocol):
+    """What the largest statistic over all candidates would be if none of them had an effect."""
+
+    def p_value(self, unit: int, n_permutations: int, seed: int) -> float:
+        """Share of the permutations, the data themselves counted as one, whose largest statistic reaches the unit's."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Scan:
     """Possible moves of one kind, by ascending unit.
@@ -136,6 +144,8 @@ class Scan:
         Standard errors of the gains, where they are means over folds.
     finalists : ndarray of bool or None
         Units among which the best is chosen, where gains of the others were estimated from fewer folds; None if all.
+    nulls : NullDistribution or None
+        None where the model cannot permute its residuals.
     tie : float
         Gains closer than this share of the largest are equal, and the lowest unit is chosen.
     entry : EntryTest or None
@@ -152,6 +162,7 @@ class Scan:
     reason: StopReason | None = None
     std_errors: Floats | None = None
     finalists: Bools | None = None
+    nulls: NullDistribution | None = None
     tie: float = TIE
     entry: EntryTest | None = None
 
@@ -289,6 +300,15 @@ class Family(Protocol):
 
     def problem(self, sample: Any, solver: str, max_features: int | None) -> Problem:
         """The problem of a sample of this family; at most `max_features` units will be selected."""
+        ...
+
+
+@runtime_checkable
+class WithKnockoffs(Protocol):
+    """A problem whose columns can be extended by their knockoffs."""
+
+    def with_knockoffs(self, candidates: Indices, seed: int) -> Problem:
+        """The problem of candidate columns, followed by a knockoff of each."""
         ...
 
 

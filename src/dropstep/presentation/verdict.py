@@ -94,7 +94,7 @@ def next_step(path: SelectionPath, evidence: Evidence | None) -> str:
         names = "it" if len(path.selected) == 1 else "them"
         return (
             f"{_features(path, len(weak))} not stable: other rows would give other features. Report {names} with the "
-            "stability and the stand-ins above, and confirm on new rows before naming any of them."
+            "stability and stand-ins, and confirm on new rows before naming any of them."
         )
     return "Confirm on rows that took no part in the selection; the p-values on this page are optimistically biased."
 

@@ -9,6 +9,7 @@ from numbers import Real
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from dropstep.models.base import Bools, CriterionInfo, Scan, Tests
+from dropstep.search.calibrated import Knockoffs, Permutation
 from dropstep.stopping import NearestMove
 
 LEVEL = 0.05  # of the tests behind "auto"
@@ -191,11 +192,13 @@ def as_rules(
     """
     for name, value in (("enter", enter), ("leave", leave), ("drop", "auto" if drop is None else drop)):
         _check(name, value, criterion)
+    if isinstance(enter, Knockoffs) and strategy != "forward":
+        raise ValueError(f"{enter!r} judges a whole forward path; use strategy='forward' instead of {strategy!r}")
 
     def rule(value: Any, test: Significance) -> Rule:
         if isinstance(value, Significance):
             return value.corrected(n_choices)
-        if isinstance(value, StandardErrors):
+        if isinstance(value, StandardErrors | Permutation | Knockoffs):
             return value
         if not isinstance(value, str):
             return Threshold(float(value))
@@ -205,7 +208,12 @@ def as_rules(
 
     corrected, plain = Significance(LEVEL, "bonferroni"), Significance(LEVEL)
     entering = rule(enter, corrected)
-    leaving = entering if _is_auto(leave) and not _is_auto(enter) else rule(leave, corrected)
+    if isinstance(entering, Permutation) and _is_auto(leave):
+        leaving: Rule = Significance(entering.level)
+    elif _is_auto(leave) and not _is_auto(enter) and not isinstance(entering, Knockoffs):
+        leaving = entering
+    else:
+        leaving = rule(leave, corrected)
     if drop is None:
         dropping: Rule = plain if isinstance(leaving, Significance) else leaving
     else:
@@ -220,7 +228,9 @@ def _is_auto(value: Any) -> bool:
 
 
 def _check(name: str, value: Any, criterion: CriterionInfo) -> None:
-    if _is_auto(value) or isinstance(value, Significance | StandardErrors):
+    if isinstance(value, Permutation | Knockoffs) and name != "enter":
+        raise ValueError(f"{value!r} decides what may enter; {name} must be 'auto', a number, or Significance")
+    if _is_auto(value) or isinstance(value, Significance | StandardErrors | Permutation | Knockoffs):
         return
     if not isinstance(value, Real) or isinstance(value, bool) or math.isnan(value):
         raise ValueError(f"{name} must be 'auto', a number, or a rule such as Significance(0.05); got {value!r}")

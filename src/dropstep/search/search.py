@@ -14,7 +14,8 @@ import numpy as np
 from dropstep.models.base import TIE, CheapScans, Indices, Model, Scan, StartsFromAll, Units
 from dropstep.models.resampling import Resampled
 from dropstep.result import Action, PartialTest, Phase, Step, StopReason
-from dropstep.search.moves import Move, addition_of, exceeds, feasible_gains, first_best, removal_of
+from dropstep.search.calibrated import Permutation
+from dropstep.search.moves import Move, NearTie, addition_of, exceeds, feasible_gains, first_best, removal_of
 from dropstep.search.rules import Refusal, Rule, Rules, Significance, Threshold, refused
 from dropstep.stopping import NearestMove
 
@@ -43,6 +44,7 @@ class Search:
         self.resampled = model if isinstance(model, Resampled) else None
         self._last_gains = np.full(units.n, -np.inf)
         self._visited: set[frozenset[int]] = set()
+        self.closest: NearTie | None = None  # of all additions
 
     # --- queries -----------------------------------------------------------------------------------------------------
 
@@ -111,8 +113,26 @@ class Search:
             self.stop = StopReason.ENTER
             self._refuse("add", self.rules.enter, scan, at)
         else:
+            self._compare_with_second(scan, at)
             return addition_of(scan, at)
         return None
+
+    def _compare_with_second(self, scan: Scan, at: int) -> None:
+        """Keep the addition whose advantage over the second best was smallest."""
+        others = feasible_gains(scan)
+        others[at] = -np.inf
+        second = int(others.argmax()) if len(others) > 1 else at
+        if self.resampled is None and scan.gains[at] > 0 and np.isfinite(others[second]):
+            near = NearTie(int(scan.units[at]), int(scan.units[second]), float(scan.gains[at]), float(others[second]))
+            if self.closest is None or near.margin < self.closest.margin:
+                self.closest = near
+
+    def addition(self, unit: int) -> Move:
+        """The addition of a candidate, whatever the rules say."""
+        scan = self._confirmed(self.additions())
+        at = int(np.searchsorted(scan.units, unit))
+        found = at < len(scan.units) and int(scan.units[at]) == unit
+        return addition_of(scan, at) if found else Move(unit)
 
     def _no_room(self) -> StopReason | None:
         reason = self.model.saturated()
@@ -134,7 +154,8 @@ class Search:
     def _best(self, scan: Scan) -> int | None:
         """The first of the largest gains; of the smallest p-values where a test judges units of different ranks."""
         tests = scan.tests
-        if isinstance(self.rules.enter, Significance) and tests is not None and not tests.ordered_by_gain:
+        by_test = isinstance(self.rules.enter, Significance | Permutation)
+        if by_test and tests is not None and not tests.ordered_by_gain:
             return first_best(-tests.log_p_values, scan.feasible)
         return first_best(scan.gains, scan.eligible, scan.tie)
 

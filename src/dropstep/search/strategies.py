@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 from dropstep.foreign import did_you_mean
-from dropstep.result import Phase, Step
+from dropstep.result import Phase, Step, StopReason
 from dropstep.search.moves import exceeds
 from dropstep.search.search import Search
 
@@ -146,6 +146,17 @@ def swap(search: Search) -> Steps:
         removal, addition = pair
         yield search.remove(removal, "swap")
         yield search.add(addition, "swap")
+
+
+def in_order(units: Sequence[int]) -> Strategy:
+    """A strategy that adds given units in their order, and nothing else."""
+
+    def strategy(search: Search) -> Steps:
+        for unit in units:
+            yield search.add(search.addition(unit), "forward")
+        search.stop = StopReason.ENTER
+
+    return strategy
 
 
 STRATEGIES: dict[str, Strategy] = {

@@ -17,8 +17,10 @@ from dropstep.data.target import Continuous, Target, as_target
 from dropstep.models.base import Bools, Floats, Units
 from dropstep.models.least_squares.blocks import MomentBlocks, blocks_of, prefers_blocks
 from dropstep.models.least_squares.criteria import as_criterion
+from dropstep.models.least_squares.knockoffs import with_knockoffs
 from dropstep.models.least_squares.model import LeastSquares
 from dropstep.models.least_squares.notes import notes
+from dropstep.models.least_squares.permutation import PermutedResiduals
 from dropstep.models.least_squares.problem import Problem, choose_solver, from_moments, problem_of
 from dropstep.parameters import Parameters
 
@@ -123,7 +125,17 @@ class LeastSquaresProblem:
         """A model of candidate columns that form a number of units."""
         problem = self.equations
         resolved = as_criterion(criterion, problem.kind).resolve(problem, candidates, n_candidates)
-        return LeastSquares(problem, resolved, units, self.max_features)
+        model = LeastSquares(problem, resolved, units, self.max_features)
+        if isinstance(self.sample, Sample):
+            model.permuted = PermutedResiduals(self.sample, units, candidates, problem.test)
+        return model
+
+    def with_knockoffs(self, candidates: NDArray[np.intp], seed: int) -> LeastSquaresProblem:
+        """The problem of candidate columns, followed by a knockoff of each."""
+        problem, sample = self.equations, self.sample
+        if problem.solver == "columns" and isinstance(sample, Sample):
+            problem = problem_of(sample.table, sample.target, sample.weights, "gram")
+        return LeastSquaresProblem(with_knockoffs(problem, candidates, seed))
 
     def notes(self, model: LeastSquares, excluded: set[int]) -> Iterator[str]:
         """Notes on features that determine the target, and on the digits of the numbers."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -11,7 +11,8 @@ from dropstep.evidence import Evidence
 from dropstep.files import atomic_files
 from dropstep.presentation.html import Html, tag
 from dropstep.presentation.notebook import path_html
-from dropstep.presentation.report import answers, sections
+from dropstep.presentation.report import answers, certainty, sections
+from dropstep.presentation.report.section import Section
 from dropstep.presentation.text import count
 from dropstep.result import SelectionPath
 
@@ -28,6 +29,8 @@ def report_html(
     command: str | None = None,
     data: Mapping[str, Any] | None = None,
     evidence: Evidence | None = None,
+    stability: Any = None,
+    holdout: Any = None,
 ) -> str:
     """Render a path as a self-contained HTML page.
 
@@ -44,6 +47,10 @@ def report_html(
         sequence or a mapping. The value of "notes" (sentences) is shown at the top.
     evidence : Evidence or None, default=None
         Stability and held-out error of the selection, from `assess`.
+    stability : Stability or None, default=None
+        Result of `stability` with the parameters of the path.
+    holdout : HeldOut or None, default=None
+        Score and coefficients on rows that took no part in the selection.
 
     Returns
     -------
@@ -52,11 +59,8 @@ def report_html(
     """
     data = {} if data is None else data
     heading = title or f"{len(path.selected):,} of {count(path.n_features, 'feature')} selected"
-    return (
-        "<!doctype html>\n"
-        + tag("html", _head(heading), _body(path, heading, command, data, evidence), lang="en")
-        + "\n"
-    )
+    body = _body(path, heading, command, data, evidence, certainty.sections(path, stability, holdout))
+    return "<!doctype html>\n" + tag("html", _head(heading), body, lang="en") + "\n"
 
 
 def save_report(path: SelectionPath, file: str | os.PathLike[str], **context: Any) -> None:
@@ -91,7 +95,12 @@ def _head(title: str) -> Html:
 
 
 def _body(
-    path: SelectionPath, title: str, command: str | None, data: Mapping[str, Any], evidence: Evidence | None
+    path: SelectionPath,
+    title: str,
+    command: str | None,
+    data: Mapping[str, Any],
+    evidence: Evidence | None,
+    extra: Sequence[Section],
 ) -> Html:
     header = tag(
         "header",
@@ -102,6 +111,8 @@ def _body(
         answers.answers(path, evidence),
     )
     parts = sections.all_sections(path, command, data, evidence)
+    after = next(i for i, part in enumerate(parts) if part.key == "methods")
+    parts[after:after] = extra
     links = [tag("li", tag("a", part.link, href=f"#{part.key}")) for part in parts]
     return tag(
         "body",

@@ -150,6 +150,10 @@ def _rule(name: str, rule: Any) -> str:
         return THRESHOLDS[name].format(number(rule))
     if hasattr(rule, "multiple"):
         return THRESHOLDS[name].format(f"{rule.multiple:g} standard error{'' if rule.multiple == 1 else 's'}")
+    if hasattr(rule, "n_permutations"):
+        return f"test at level {rule.level:.4g} by {rule.n_permutations} permutations of the residuals"
+    if hasattr(rule, "fdr"):
+        return f"knockoffs with a false discovery rate of {rule.fdr:.4g}"
     return f"significance test at level {rule.level:.4g}" if hasattr(rule, "level") else code_of(rule)
 
 
