@@ -1,22 +1,22 @@
-"""How many features? Choose max_features by cross-validation, with the selection inside the folds (wine)."""
+"""How many features? Choose the number by cross-validation, with the selection inside the folds (wine)."""
 
 from sklearn.datasets import load_wine
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
-from sklearn.pipeline import Pipeline
+from sklearn.model_selection import StratifiedKFold
 
-from dropstep import Selector
+from dropstep import SelectorCV, compare
 
 X, y = load_wine(return_X_y=True, as_frame=True)
-steps = [("select", Selector(strategy="forward")), ("classify", LinearDiscriminantAnalysis())]
 folds = StratifiedKFold(5, shuffle=True, random_state=0)
-grid = {"select__max_features": [1, 2, 4, 8]}
-search = GridSearchCV(Pipeline(steps), grid, cv=folds).fit(X, y)
+selector = SelectorCV(strategy="forward", cv=folds, choose="one_se").fit(X, y)
 
-results = search.cv_results_
-for params, score in zip(results["params"], results["mean_test_score"], strict=True):
-    print(f"max_features={params['select__max_features']}: accuracy {score:.3f}")
-print("selected:", ", ".join(search.best_estimator_["select"].get_feature_names_out()))
+paths = selector.cv_paths_
+for size, loss, error in zip(paths.sizes[:6], paths.mean, paths.std_error, strict=False):
+    print(f"{size} features: {paths.loss} {loss:.3f} (standard error {error:.3f})")
+print(f"chosen: {selector.n_features_}, {', '.join(selector.get_feature_names_out())}")
+print("first feature in each fold:", ", ".join(path[1].names[0] for path in paths.paths))
 
-# The best of four scores is optimistically biased; nested cross-validation is not.
-print(f"nested cross-validation: accuracy {cross_val_score(search, X, y, cv=folds).mean():.3f}")
+# The loss of the chosen size is optimistically biased; nested cross-validation is not.
+nested = selector.nested_error(X, y)
+print(f"nested cross-validation: {nested.loss} {nested.mean:.3f}, sizes {nested.sizes}")
+
+print(compare(X, y, cv=folds, strategies=("dropping", "backward")).verdict)

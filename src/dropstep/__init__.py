@@ -31,8 +31,10 @@ from dropstep.selector import Selector
 
 if TYPE_CHECKING:
     from dropstep.evaluation.audit import Audit, audit
+    from dropstep.evaluation.compare import Comparison, compare
     from dropstep.evaluation.inference import Inference, infer
     from dropstep.evaluation.optimism import Optimism, optimism
+    from dropstep.evaluation.selector_cv import FoldPaths, NestedError, SelectorCV
     from dropstep.evaluation.stability import Stability, stability
     from dropstep.evaluation.stability_selector import StabilitySelector
 
@@ -49,15 +51,18 @@ __all__ = [
     "AdjustedR2",
     "Audit",
     "Coefficients",
+    "Comparison",
     "Cox",
     "Criterion",
     "Estimator",
+    "FoldPaths",
     "Gamma",
     "Inference",
     "Knockoffs",
     "Logistic",
     "MallowsCp",
     "Moments",
+    "NestedError",
     "Optimism",
     "PartialTest",
     "Permutation",
@@ -66,6 +71,7 @@ __all__ = [
     "Roy",
     "SelectionPath",
     "Selector",
+    "SelectorCV",
     "Significance",
     "Stability",
     "StabilitySelector",
@@ -75,6 +81,7 @@ __all__ = [
     "Trace",
     "Wilks",
     "audit",
+    "compare",
     "infer",
     "optimism",
     "select",
@@ -83,6 +90,11 @@ __all__ = [
 
 # What repeats selections is imported when it is used, so that `import dropstep` stays fast.
 _ON_DEMAND = {
+    "Comparison": "compare",
+    "FoldPaths": "selector_cv",
+    "NestedError": "selector_cv",
+    "SelectorCV": "selector_cv",
+    "compare": "compare",
     "Audit": "audit",
     "Inference": "inference",
     "Optimism": "optimism",

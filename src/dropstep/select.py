@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -19,7 +20,7 @@ from dropstep.data.sample import Features, Rows, Sample
 from dropstep.foreign import unknown_parameter
 from dropstep.models.base import Family, FamilyModel, Fitted, Problem, Units, WithKnockoffs
 from dropstep.models.families import as_family
-from dropstep.models.resampling import Evaluation, Resamples, SearchEndedError
+from dropstep.models.resampling import CrossValidates, Evaluation, Resamples, SearchEndedError
 from dropstep.parameters import NAMES, RESOURCES, Parameters, checked_seed, non_default, with_parameters
 from dropstep.result import SelectionPath, Step, StopReason, feature_names
 from dropstep.search.calibrated import Knockoffs, Permutation
@@ -106,29 +107,21 @@ n_jobs, random_state, max_time, checkpoint
     _check_callable("progress", "the fits done and those remaining", progress)
     rows = Rows(sample_weight, offset, strata, sample_groups, {} if metadata is None else metadata)
     family = as_family(given.model)
-    resamples = family if isinstance(family, Resamples) else None
-    with Limits(given.max_time, interruptible=resamples is not None) as limits:
-        report = _FitReport(progress, limits)
-        if resamples is not None:
-            family = _evaluated(resamples, given, report)
-        else:
-            _refuse_resampling(given, rows)
+    with Limits(given.max_time, interruptible=isinstance(family, Resamples)) as limits:
+        report = FitReport(progress, limits)
+        family = evaluated(family, given, rows, report)
         sample = family.sample(X, y, rows, given)
-        max_features = _checked_max(given.max_features, len(sample.choice.include))
+        max_features = checked_max(given.max_features, len(sample.choice.include))
         problem = family.problem(sample, given.solver, max_features)
-        name, strategy = as_strategy(given.strategy)
-        units = _units(sample, problem.n_columns)
-        model, search, cautions = _search(problem, sample.choice, units, given, name, max_features)
+        started = searching(sample, problem, given, max_features)
+        model, search, cautions, name, strategy = started
         strategy, noted = _calibrated(strategy, search, problem, sample, given)
-        report.search = search
-        try:
+        units, report.search = search.units, search
+        with closing(started):
             for caution in cautions:
                 warnings.warn(caution, UserWarning, stacklevel=2)
             run = _run(search, strategy, report, callback)
             near = search.equivalents() if equivalents and search.resampled is None else (None, None)
-        finally:
-            if search.resampled is not None:
-                search.resampled.close()
     noted = (*noted, *_uncertainties(search, model, sample))
     notes = (*cautions, *noted, *sample.notes, *problem.notes(model, set(units.columns(sample.choice.exclude))))
     per_row = tuple(name for name, value in (("offset", offset), ("strata", strata)) if value is not None)
@@ -140,9 +133,9 @@ n_jobs, random_state, max_time, checkpoint
 def prepared(X: Any, y: Any, rows: Rows, given: Parameters) -> tuple[Family, Any]:
     """The family of a model, and the validated sample of a table: for what repeats a selection on parts of the rows."""
     family = as_family(given.model)
-    if isinstance(family, Resamples):
-        identity = {name: value for name, value in non_default(given).items() if name not in (*RESOURCES, "model")}
-        family = family.evaluated(Evaluation(given.cv, None, given.random_state, None, identity))
+    with Limits(None) as limits:  # groups divide rows into parts here, whatever the criterion
+        report, alone = FitReport(None, limits), replace(rows, groups=None)
+        family = evaluated(family, replace(given, n_jobs=None), alone, report)
     return family, family.sample(X, y, rows, given)
 
 
@@ -150,7 +143,7 @@ def searched(
     family: Family, sample: Any, given: Parameters, problem: Problem | None = None, make: type[Search] = Search
 ) -> tuple[Search, dict[int, tuple[int, ...]]]:
     """A search over a sample that has ended, and the last selection of each size that it visited, in order of visit."""
-    max_features = _checked_max(given.max_features, len(sample.choice.include))
+    max_features = checked_max(given.max_features, len(sample.choice.include))
     problem = family.problem(sample, given.solver, max_features) if problem is None else problem
     name, strategy = as_strategy(given.strategy)
     units = _units(sample, problem.n_columns)
@@ -239,24 +232,33 @@ class _Given(NamedTuple):
     from_moments: bool
 
 
-def _evaluated(family: Resamples, given: Parameters, report: _FitReport) -> Family:
-    """The family with its evaluation."""
+def evaluated(family: Family, given: Parameters, rows: Rows, report: FitReport) -> Family:
+    """The family with its evaluation, if it is cross-validated."""
     identity = {name: value for name, value in non_default(given).items() if name not in (*RESOURCES, "model")}
-    return family.evaluated(
-        Evaluation(given.cv, given.n_jobs, given.random_state, given.checkpoint, identity, report.reason, report)
+    evaluation = Evaluation(
+        given.cv, given.n_jobs, given.random_state, given.checkpoint, identity, report.reason, report, given.criterion
     )
+    if isinstance(family, Resamples):
+        return family.evaluated(evaluation)
+    by_cv = isinstance(family, CrossValidates) and isinstance(given.criterion, str) and given.criterion == "cv"
+    _refuse_resampling(given, rows, by_cv)
+    return family.cross_validated(evaluation) if by_cv and isinstance(family, CrossValidates) else family
 
 
-def _refuse_resampling(given: Parameters, rows: Rows) -> None:
-    """Refuse what only an estimator can use."""
-    for name, value in (("checkpoint", given.checkpoint), ("sample_groups", rows.groups)):
-        if value is not None:
-            raise ValueError(f"{name} applies to a scikit-learn estimator; pass model=..., or omit {name}")
+def _refuse_resampling(given: Parameters, rows: Rows, by_cv: bool) -> None:
+    """Refuse what only an estimator can use, and groups of rows where nothing is cross-validated."""
+    if given.checkpoint is not None:
+        raise ValueError("checkpoint applies to a scikit-learn estimator; pass model=..., or omit checkpoint")
+    if rows.groups is not None and not by_cv:
+        raise ValueError(
+            "sample_groups applies to a scikit-learn estimator and to criterion='cv'; pass one of them, or omit "
+            "sample_groups"
+        )
     if rows.metadata:
         raise ValueError(f"{next(iter(rows.metadata))} applies to a scikit-learn estimator; pass model=..., or omit it")
 
 
-class _FitReport:
+class FitReport:
     """Reports the number of fits done and an estimate of those remaining, after each fit."""
 
     def __init__(self, progress: Progress | None, limits: Limits) -> None:
@@ -280,7 +282,7 @@ def _n_fits_remaining(search: Search) -> int:
     return round(n_gains * search.n_fits / max(search.n_evaluations, search.units.n))
 
 
-def _run(search: Search, strategy: Strategy, report: _FitReport, callback: Callback | None) -> _Run:
+def _run(search: Search, strategy: Strategy, report: FitReport, callback: Callback | None) -> _Run:
     start, n_candidates = search.score, len(search.pool)
     return _Run(start, n_candidates, tuple(_until(_steps(search, strategy), search, report, callback)))
 
@@ -361,6 +363,32 @@ def _coefficients(model: FamilyModel, sample: Features, columns: Sequence[int]) 
     return replace(fit, targets=names)
 
 
+class Searching(NamedTuple):
+    """A search that has not started: its model, warnings about the parameters, and the strategy with its name."""
+
+    model: FamilyModel
+    search: Search
+    cautions: tuple[str, ...]
+    name: str
+    strategy: Strategy
+
+    def steps(self) -> Steps:
+        """Run the search."""
+        return _steps(self.search, self.strategy)
+
+    def close(self) -> None:
+        """Release files and processes."""
+        if self.search.resampled is not None:
+            self.search.resampled.close()
+
+
+def searching(sample: Features, problem: Problem, given: Parameters, max_features: int | None) -> Searching:
+    """The search over a problem."""
+    name, strategy = as_strategy(given.strategy)
+    units = _units(sample, problem.n_columns)
+    return Searching(*_search(problem, sample.choice, units, given, name, max_features), name, strategy)
+
+
 def _search(
     problem: Problem,
     choice: Choice,
@@ -412,7 +440,7 @@ def _check_rows(strategy: str, model: FamilyModel, units: Units, choice: Choice)
         )
 
 
-def _checked_max(max_features: Any, n_included: int) -> int | None:
+def checked_max(max_features: Any, n_included: int) -> int | None:
     if max_features is None:
         return None
     if not isinstance(max_features, Integral) or isinstance(max_features, bool) or max_features < 1:
@@ -428,7 +456,7 @@ def _steps(search: Search, strategy: Strategy) -> Steps:
     yield from strategy(search)
 
 
-def _until(steps: Steps, search: Search, report: _FitReport, callback: Callback | None) -> Iterator[Step]:
+def _until(steps: Steps, search: Search, report: FitReport, callback: Callback | None) -> Iterator[Step]:
     """Steps up to the one at which the callback or a limit requests to stop."""
     try:
         for step in steps:

@@ -50,13 +50,13 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
         holds classes if it is text, boolean, two distinct integers, or up to 32 distinct integers that occur 4 times
         each on average.
     criterion : str, Criterion or callable, default="auto"
-        linear: rss, r2, adj_r2, cp, aic, aicc, bic, ebic; discriminant: trace, pillai, wilks, roy; likelihoods: aic,
-        aicc, bic, ebic, deviance; estimators: the name of a scorer, or a callable ``scorer(estimator, X, y)``. "auto"
-        is ebic, trace for "discriminant", and the estimator's own score. An object takes parameters, e.g.
+        linear: rss, r2, adj_r2, cp, aic, aicc, bic, ebic, cv; discriminant: trace, pillai, wilks, roy, cv; likelihoods:
+        aic, aicc, bic, ebic, deviance; estimators: the name of a scorer, or a callable ``scorer(estimator, X, y)``.
+        "auto" is ebic, trace for "discriminant", and the estimator's own score. An object takes parameters, e.g.
         ``MallowsCp(sigma2=2.0)``.
     enter : float, Significance, Permutation, Knockoffs, StandardErrors or "auto", default="auto"
         A gain must exceed it (the paper's alpha). "auto" is 0 for criteria that charge for size (cp, aic, aicc, bic,
-        ebic), and one standard error of the paired fold differences for estimators; for the others it is an exact
+        ebic), and one standard error of the paired fold differences for cv and estimators; for the others it is a
         partial F test (deviance: a score test) at level 0.05 / number of features that could be chosen.
         `Significance` is a test at another level, `Permutation` a test by permuted residuals (linear, discriminant);
         `Knockoffs` controls the share of false selections of strategy "forward". -inf adds features until
@@ -84,8 +84,8 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
         "gram" precomputes the Gram matrix in one pass over the rows, "columns" computes its rows on demand. "auto"
         chooses by cost, and changes to columns where the Gram matrix would lose too many digits.
     cv : int, splitter or iterable, default=None
-        Folds of an estimator, the same for all candidates; None is 5. An integer stratifies classes, and keeps the rows
-        of one of `sample_groups` together.
+        Folds of criterion "cv" and of an estimator, the same for all candidates; None is 5. An integer stratifies
+        classes, and keeps the rows of one of `sample_groups` together.
     n_jobs : int, default=None
         Number of processes that fit estimators. Results do not depend on it.
     random_state : int, default=None
@@ -159,7 +159,7 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
         strata : array-like of shape (n_samples,), default=None
             Labels of the strata, each with a baseline hazard of its own (model "cox").
         sample_groups : array-like of shape (n_samples,), default=None
-            Groups of dependent rows, which stay in one fold (estimators).
+            Groups of dependent rows, which stay in one fold (criterion "cv", estimators).
         **metadata : object
             Passed to the `fit` of an estimator; with metadata routing, to all that request it.
 
@@ -186,12 +186,16 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
         )
         if report:
             report.end(path)
+        self._keep(X, path)
+        return self
+
+    def _keep(self, X: Any, path: SelectionPath) -> None:
+        """Set the fitted attributes."""
         validate_data(self, X, skip_check_array=True)  # sets n_features_in_ and feature_names_in_
         self.selected_, self.support_ = _chosen(path.selected, path.n_features)
         self.ranking_ = np.array(path.ranking, dtype=np.intp)
         self.score_ = path.score
         self.path_ = path
-        return self
 
     def _reset(self) -> None:
         """Delete fitted attributes, so that a fit that fails leaves none behind."""

@@ -73,10 +73,10 @@ def test_the_same_comparison(folder, capsys, name):
     frame.to_csv("table.csv", index=False)
     line = f"compare table.csv --target {target} --missing drop --strategies dropping,stepwise --folds 3"
     told = answer(capsys, line)["strategies"]
-    rows = compare(frame, target, strategies=("dropping", "stepwise"), folds=3, missing="drop")
+    rows = compare(frame, target, strategies=("dropping", "stepwise"), cv=3, missing="drop").rows
     for said, row in zip(told, rows, strict=True):
         assert said["features"] == (None if row.path is None else list(row.path.selected_names))
-        assert said["columns_in_folds"] == list(row.sizes)
+        assert said["features_in_folds"] == [list(names) for names in row.features]
         for errors in row.errors:
             np.testing.assert_allclose(said["errors"][errors.model]["folds"], errors.folds, rtol=1e-9)
 

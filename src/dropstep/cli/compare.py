@@ -11,11 +11,10 @@ from dropstep.cli import facts, output
 from dropstep.cli.design import PARAMETERS, Design, read_design
 from dropstep.cli.naming import in_options
 from dropstep.cli.progress import Progress
-from dropstep.data.target import Categorical
-from dropstep.evaluation.compare import Row, compare
+from dropstep.evaluation.compare import Comparison, Row, compare
 from dropstep.search.strategies import STRATEGIES
 
-SCHEMA = "dropstep.compare/2"
+SCHEMA = "dropstep.compare/3"
 
 
 def run(args: argparse.Namespace, command: str) -> int:
@@ -23,26 +22,29 @@ def run(args: argparse.Namespace, command: str) -> int:
     with Progress(quiet=args.quiet) as progress:
         design = read_design(args, progress)
         progress.restart()
-        rows = compare(
+        found = compare(
             design.table,
             design.y,
             strategies=args.strategies or tuple(STRATEGIES),
-            folds=args.folds,
-            seed=args.seed,
-            row_groups=design.rows.groups,
+            cv=args.folds,
+            random_state=args.seed,
+            sample_groups=design.rows.groups,
+            sample_weight=design.rows.weights,
+            offset=design.rows.offset,
+            strata=design.rows.strata,
             svm=args.svm,
             tick=progress.update,
             **{name: getattr(args, name) for name in PARAMETERS} | design.parameters,
         )
-    results = [_result(row, design) for row in rows]
+    results = [_result(row, design) for row in found.rows]
     refusals = [f"{row['strategy']} did not run: {row['refusal']}" for row in results if row["refusal"]]
-    path = next((row.path for row in rows if row.path is not None), None)
+    path = next((row.path for row in found.rows if row.path is not None), None)
     notes = design.notes_with(design.sample.notes if path is None else path.notes)
     facts.print_notes([*notes, *refusals], quiet=args.quiet)
     if args.format == "json":
-        output.show(_as_json(design, results, notes, args, command))
+        output.show(_as_json(design, found, results, notes, args, command))
     else:
-        output.show(_as_table(design, results, args) if args.format == "table" else _as_csv(results))
+        output.show(_as_table(design, found, results, args) if args.format == "table" else _as_csv(results))
     return 0
 
 
@@ -56,7 +58,7 @@ def _result(row: Row, design: Design) -> dict[str, Any]:
         "score": None if path is None else path.score,
         "n_evaluations": None if path is None else path.n_evaluations,
         "seconds": None if path is None else row.seconds,
-        "columns_in_folds": list(row.sizes),
+        "features_in_folds": [list(names) for names in row.features],
         "errors": {e.model: {"mean": e.mean, "deviation": e.deviation, "folds": list(e.folds)} for e in row.errors},
         "refusal": in_options(row.refusal, "compare") or None,
     }
@@ -66,13 +68,13 @@ def _size(row: Row, design: Design) -> int | None:
     return {"all features": len(design.features), "no features": 0}.get(row.strategy)
 
 
-def _measure(design: Design) -> str:
-    return "error rate" if isinstance(design.target, Categorical) else "RMSE"
+def _measure(found: Comparison) -> str:
+    return {"rmse": "RMSE"}.get(found.measure, found.measure.replace("_", " "))
 
 
-def _as_table(design: Design, results: list[dict[str, Any]], args: argparse.Namespace) -> str:
+def _as_table(design: Design, found: Comparison, results: list[dict[str, Any]], args: argparse.Namespace) -> str:
     models = list(dict.fromkeys(model for row in results for model in row["errors"]))
-    head = ["strategy", "features", "evaluations", "ms", *(f"{_measure(design)}, {model}" for model in models)]
+    head = ["strategy", "features", "evaluations", "ms", *(f"{_measure(found)}, {model}" for model in models)]
     rows = []
     for row in results:
         ran = row["n_evaluations"] is not None
@@ -83,8 +85,8 @@ def _as_table(design: Design, results: list[dict[str, Any]], args: argparse.Name
     table = output.as_table(head, rows, "<" + ">" * (len(head) - 1))
     grouped = " of whole groups" if design.rows.groups is not None else ""
     below = (
-        f"{_measure(design)}: mean ± standard deviation over {args.folds} folds{grouped} (seed {args.seed}), "
-        "selection repeated inside every fold.\nfeatures, evaluations and time: on all rows."
+        f"{_measure(found)}: mean ± standard deviation over {args.folds} folds{grouped} (seed {args.seed}), "
+        f"selection repeated inside every fold: {found.verdict}.\nfeatures, evaluations and time: on all rows."
     )
     return "\n\n".join([facts.heading(design), table, below])
 
@@ -105,7 +107,12 @@ def _as_csv(results: list[dict[str, Any]]) -> str:
 
 
 def _as_json(
-    design: Design, results: list[dict[str, Any]], notes: Sequence[str], args: argparse.Namespace, command: str
+    design: Design,
+    found: Comparison,
+    results: list[dict[str, Any]],
+    notes: Sequence[str],
+    args: argparse.Namespace,
+    command: str,
 ) -> str:
     return output.as_json(
         {
@@ -113,10 +120,11 @@ def _as_json(
             "dropstep": __version__,
             "command": command,
             **facts.as_data(design, columns=args.columns),
-            "measure": "error_rate" if isinstance(design.target, Categorical) else "rmse",
+            "measure": found.measure,
             "folds": args.folds,
             "seed": args.seed,
             "strategies": results,
+            "verdict": found.verdict,
             "notes": list(notes),
         }
     )

@@ -10,7 +10,7 @@ from dropstep.search.strategies import STRATEGIES
 
 # Suggestions for options whose values are not a fixed choice: names may be followed by parameters, or form a list.
 SUGGESTED = {
-    "--criterion": ("auto", *CRITERIA),
+    "--criterion": ("auto", *CRITERIA, "cv"),
     "--strategy": tuple(STRATEGIES),
     "--strategies": tuple(STRATEGIES),
 }

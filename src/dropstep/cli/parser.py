@@ -14,7 +14,6 @@ from dropstep.cli.specs import criterion_of, model_of, strategy_of
 from dropstep.cli.suggestions import option_hint, target_hint
 from dropstep.cli.values import character, integer_from, jobs_of, seconds_of, separator, strategies, threshold
 from dropstep.data.missing import MISSING as MISSING_CHOICES
-from dropstep.data.target import MODELS as LEAST_SQUARES
 from dropstep.models.families import MODELS
 from dropstep.models.glm.criteria import CRITERIA as OF_LIKELIHOODS
 from dropstep.models.least_squares.criteria import CRITERIA
@@ -298,12 +297,7 @@ def _add_compare(parser: Parser) -> None:
         metavar="LIST",
         help=f"comma-separated, from {', '.join(STRATEGIES)} (default: all)",
     )
-    search.add_argument(
-        "--model",
-        choices=LEAST_SQUARES,
-        default="auto",
-        help="regression or discriminant analysis (default: by the type of the target)",
-    )
+    _add_model(search)
     _add_parameters(search)
     folds = parser.add_argument_group("cross-validation")
     folds.add_argument("--folds", type=integer_from(2), default=5, metavar="N", help="number of folds (default: 5)")
@@ -337,9 +331,9 @@ def _add_parameters(search: argparse._ArgumentGroup) -> None:
         type=criterion_of,
         default="auto",
         metavar="NAME[:KEY=VALUE,...]",
-        help=f"linear: {_names('linear')} (default: ebic); discriminant: {_names('discriminant')} (default: trace); "
-        f"other models: {' '.join(OF_LIKELIHOODS)} (default: ebic); estimators: a scorer of scikit-learn such as "
-        "roc_auc; with parameters as in cp:sigma2=2 or ebic:gamma=0.5",
+        help=f"linear: {_names('linear')} cv (default: ebic); discriminant: {_names('discriminant')} cv (default: "
+        f"trace); other models: {' '.join(OF_LIKELIHOODS)} (default: ebic); estimators: a scorer of scikit-learn such "
+        "as roc_auc; with parameters as in cp:sigma2=2 or ebic:gamma=0.5",
     )
     _add_thresholds(search)
     search.add_argument(

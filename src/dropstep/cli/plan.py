@@ -9,8 +9,8 @@ from dropstep import __version__
 from dropstep.cli import facts, output
 from dropstep.cli.design import Design
 from dropstep.data.target import MODELS
-from dropstep.models.estimator.family import N_FOLDS
 from dropstep.models.families import as_family
+from dropstep.models.folds import N_FOLDS
 from dropstep.models.least_squares.problem import choose_solver
 from dropstep.models.resampling import Resamples
 from dropstep.readers import Column

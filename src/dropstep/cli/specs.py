@@ -23,7 +23,7 @@ def criterion_of(text: str) -> str | Criterion:
     """A criterion by name, with parameters (cp:sigma2=2,per_sample), or a scorer of scikit-learn."""
     if text not in CRITERIA and is_scorer(text):
         return text
-    return _named("criterion", text, ["auto", *CRITERIA, "deviance"], CRITERIA)
+    return _named("criterion", text, ["auto", *CRITERIA, "cv", "deviance"], CRITERIA)
 
 
 def model_of(text: str) -> Any:

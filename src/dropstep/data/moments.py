@@ -91,7 +91,7 @@ class Moments:
         table = as_table(X)
         weights = as_weights(sample_weight, len(table.values))
         target = as_target(y, len(table.values), model, weights, whole=False)
-        moments = _of_rows(table.values, target, weights, table.names)
+        moments = of_rows_as_they_are(table.values, target, weights, table.names)
         refuse_missing(table, moments.means[:, : moments.n_features])
         _check_scale(table, moments, weights)
         return moments
@@ -249,15 +249,22 @@ def of_rows(
     exponents : ndarray of shape (n_features,) or None
         Column j was divided by 2 ** exponents[j]; None if no column was rescaled.
     """
-    moments = _of_rows(X, target, weights, names)
-    rescaled = rescaled_copy(X, *_squares(moments), weights)
-    if rescaled is None:
+    moments = of_rows_as_they_are(X, target, weights, names)
+    copied = rescaled(X, moments, weights)
+    if copied is None:
         return moments, None
-    copy, exponents = rescaled
-    return _of_rows(copy, target, weights, names), exponents
+    copy, exponents = copied
+    return of_rows_as_they_are(copy, target, weights, names), exponents
 
 
-def _of_rows(X: NDArray[Any], target: Target, weights: Floats | None, names: Sequence[str] | None) -> Moments:
+def rescaled(X: NDArray[Any], moments: Moments, weights: Floats | None) -> tuple[Floats, Exponents] | None:
+    """A copy of X whose columns of extreme scale are rescaled, with their exponents; None if there are none."""
+    return rescaled_copy(X, *_squares(moments), weights)
+
+
+def of_rows_as_they_are(
+    X: NDArray[Any], target: Target, weights: Floats | None = None, names: Sequence[str] | None = None
+) -> Moments:
     """Moments without a check of their scale: sums by class, and one symmetric product."""
     labels, n_targets = (target.labels, 0) if isinstance(target, Categorical) else (None, target.values.shape[1])
     with np.errstate(invalid="ignore", over="ignore"):  # NaN and infinity are reported later, by column

@@ -48,6 +48,12 @@ class Rows:
     groups: Any = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
+    def at(self, rows: NDArray[np.intp]) -> Rows:
+        """What is given for some of the rows; what does not have one entry per row is the same for all."""
+        metadata = {name: _at(value, rows) for name, value in self.metadata.items()}
+        weights, offset, strata, groups = (_at(v, rows) for v in (self.weights, self.offset, self.strata, self.groups))
+        return Rows(weights, offset, strata, groups, metadata)
+
     def split_from(self, X: Any, y: Any) -> tuple[Any, Any, dict[str, Any]]:
         """X without the columns that y and these values name, y, and the values by their parameters."""
         named = {"sample_weight": self.weights, "offset": self.offset, "strata": self.strata}

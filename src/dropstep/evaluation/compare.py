@@ -5,38 +5,29 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 
-from dropstep.data.frame import Frame
 from dropstep.data.sample import Rows as PerRow
 from dropstep.data.sample import Sample
-from dropstep.data.table import Table
-from dropstep.data.target import Categorical, Target
-from dropstep.models.families import as_family
-from dropstep.models.least_squares.family import LeastSquaresFamily
+from dropstep.data.target import Categorical
+from dropstep.evaluation.fold_paths import Chosen, Trained, at_the_end
+from dropstep.models.folds import Fold
 from dropstep.parameters import NAMES, Parameters
-from dropstep.result import SelectionPath
+from dropstep.result import SelectionPath, feature_names
 from dropstep.search.strategies import STRATEGIES
-from dropstep.select import select
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
-Fold = tuple[Rows, Rows]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 Tick = Callable[[str, int, int], None]
 
 ALL, NONE = "all features", "no features"
 MAX_QUICK_SECONDS, MAX_REPEATS = 0.2, 3  # a search quicker than this is repeated, and the best time counts
+MODELS = {"linear": "linear regression", "discriminant": "LDA", "logistic": "logistic regression",
+          "poisson": "Poisson regression", "gamma": "gamma regression", "cox": "Cox regression"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -48,7 +39,7 @@ class Errors:
     model : str
         Name of the model that is fitted on the selected features.
     folds : tuple of float
-        Error of each fold: root mean squared error, or error rate.
+        Error of each fold.
     """
 
     model: str
@@ -62,7 +53,7 @@ class Errors:
     @property
     def deviation(self) -> float:
         """Standard deviation over the folds. Training sets overlap, so it does not give a standard error."""
-        return float(np.std(self.folds, ddof=1))
+        return float(np.std(self.folds, ddof=1)) if len(self.folds) > 1 else 0.0
 
 
 @dataclass(frozen=True)
@@ -77,8 +68,8 @@ class Row:
         Path on all rows; None for "all features" and "no features", and if the strategy raised an error.
     seconds : float
         Time of the search on all rows.
-    sizes : tuple of int
-        Number of selected columns in each fold; k - 1 for a factor of k levels.
+    features : tuple of tuple of str
+        Names of the features selected in each fold.
     errors : tuple of Errors
         Cross-validated errors, one per model.
     refusal : str
@@ -88,26 +79,149 @@ class Row:
     strategy: str
     path: SelectionPath | None
     seconds: float
-    sizes: tuple[int, ...]
+    features: tuple[tuple[str, ...], ...]
     errors: tuple[Errors, ...]
     refusal: str = ""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of features selected in each fold."""
+        return tuple(len(names) for names in self.features)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Strategies on the same rows and the same folds.
+
+    Attributes
+    ----------
+    rows : tuple of Row
+        One per strategy, then one with all features and one with none.
+    measure : {"rmse", "error_rate", "mean_deviance", "partial_deviance"} or str
+        What the errors are; for an estimator the negative of its score.
+    n_folds : int
+        Number of folds.
+    """
+
+    rows: tuple[Row, ...]
+    measure: str
+    n_folds: int
+
+    def __getitem__(self, strategy: str) -> Row:
+        """The results of a strategy by name."""
+        return next(row for row in self.rows if row.strategy == strategy)
+
+    @property
+    def verdict(self) -> str:
+        """What the errors show, in one sentence.
+
+        A strategy beats another if its error, in paired differences over the folds, is smaller by more than one
+        standard error.
+        """
+        ran = [row for row in self.rows if row.errors and row.strategy not in (ALL, NONE)]
+        if not ran:
+            return "no strategy ran"
+        nothing, everything = self[NONE], self[ALL]
+        better = [row for row in ran if _beats(row, nothing)]
+        if not better:
+            return "no strategy beats no features"
+        best = min(better, key=lambda row: row.errors[0].mean)
+        alike = [row.strategy for row in better if row is not best and not _beats(best, row)]
+        with_others = f" ({', '.join(alike)} within one standard error)" if alike else ""
+        found = f"{best.strategy} has the smallest error of the strategies{with_others}"
+        if not everything.errors:
+            return found
+        if _beats(best, everything):
+            return f"{found}, and beats all features"
+        return f"{found}, but all features beat it" if _beats(everything, best) else f"{found}, as good as all features"
+
+    def to_frame(self) -> Any:
+        """Results as a pandas DataFrame, one row per strategy and model.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns strategy, n_features (on all rows), features, score, n_evaluations, seconds, model, error,
+            deviation, n_features_in_folds, features_in_folds and refusal.
+        """
+        import pandas as pd
+
+        return pd.DataFrame([record for row in self.rows for record in _records(row)])
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the errors of every strategy: a dot per fold, and the mean.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes or None, default=None
+            Axes to draw on; None creates a figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes drawn on.
+        """
+        from dropstep.presentation.plots import plot_errors
+
+        ran = [row for row in self.rows if row.errors]
+        names, folds = [row.strategy for row in ran], [row.errors[0].folds for row in ran]
+        return plot_errors(names, folds, f"held-out {self.measure}", f"{self.n_folds} folds", ax)
+
+    def __str__(self) -> str:
+        head = f"{self.measure} over {self.n_folds} folds, selection repeated inside every fold"
+        lines = [
+            f"{row.strategy:<16} {row.errors[0].mean:.6g} ± {row.errors[0].deviation:.2g}"
+            if row.errors
+            else f"{row.strategy:<16} {row.refusal}"
+            for row in self.rows
+        ]
+        return "\n".join([head, *lines, self.verdict])
+
+
+def _beats(row: Row, other: Row) -> bool:
+    """Whether the first errors of a row are smaller, by more than one standard error of the paired differences."""
+    if not row.errors or not other.errors:
+        return False
+    differences = np.subtract(other.errors[0].folds, row.errors[0].folds)
+    error = differences.std(ddof=1) / np.sqrt(len(differences)) if len(differences) > 1 else 0.0
+    return bool(differences.mean() > error)
+
+
+def _records(row: Row) -> list[dict[str, Any]]:
+    path = row.path
+    known = {
+        "strategy": row.strategy,
+        "n_features": None if path is None else len(path.selected),
+        "features": None if path is None else path.selected_names,
+        "score": None if path is None else path.score,
+        "n_evaluations": None if path is None else path.n_evaluations,
+        "seconds": None if path is None else row.seconds,
+    }
+    rest = {"n_features_in_folds": row.sizes, "features_in_folds": row.features, "refusal": row.refusal}
+    if not row.errors:
+        return [{**known, "model": None, "error": None, "deviation": None, **rest}]
+    return [{**known, "model": e.model, "error": e.mean, "deviation": e.deviation, **rest} for e in row.errors]
 
 
 def compare(
     X: Any,
     y: Any,
     *,
-    strategies: Sequence[str] = tuple(STRATEGIES),
-    folds: int = 5,
-    seed: int = 0,
-    row_groups: Any = None,
+    strategies: Sequence[Any] = tuple(STRATEGIES),
+    cv: Any = 5,
+    n_jobs: int | None = None,
+    sample_weight: Any = None,
+    offset: Any = None,
+    strata: Any = None,
+    sample_groups: Any = None,
     svm: bool = False,
     tick: Tick | None = None,
-    **params: Any,
-) -> list[Row]:
+    **parameters: Any,
+) -> Comparison:
     """Compare strategies on the same rows and the same folds.
 
-    The selection is repeated inside every fold, so that the errors are not biased by it.
+    The selection is repeated inside every fold, so that the errors are not biased by it. Least squares selects from the
+    moments of the folds, and no model is refitted.
 
     Parameters
     ----------
@@ -115,38 +229,134 @@ def compare(
         Features, as in `select`.
     y : array-like of shape (n_samples,) or (n_samples, n_targets), str or list of str
         Target values or class labels, or the columns of X that contain them.
-    strategies : sequence of str, default=all
-        Names of strategies.
-    folds : int, default=5
-        Number of cross-validation folds, stratified by class.
-    seed : int, default=0
-        Seed of the shuffling before the rows are split into folds.
-    row_groups : array-like of shape (n_samples,) or None, default=None
-        One label per row; rows with the same label are in the same fold.
+    strategies : sequence of str or strategy, default=all
+        Names of strategies, or objects such as `FBED(rounds=2)`.
+    cv : int, splitter or iterable, default=5
+        Folds. An integer is a number of folds of shuffled rows (by `random_state`, 0 if None), stratified by class,
+        that keep the rows of one of `sample_groups` together.
+    n_jobs : int or None, default=None
+        Number of threads that run the folds. Results do not depend on it.
+    sample_weight, offset, strata, sample_groups : array-like of shape (n_samples,) or str, default=None
+        As in `select`.
     svm : bool, default=False
         Whether to fit a support vector machine too, for class labels.
     tick : callable or None, default=None
         Progress callback; called with a description, the number of fits done and their total number.
-    **params
-        Parameters of `select`, other than `strategy` and `sample_weight`.
+    **parameters
+        Parameters of `select`, other than `strategy`.
 
     Returns
     -------
-    list of Row
-        One per strategy, then one with all features and one with none.
+    Comparison
+        One row per strategy, then one with all features and one with none; `to_frame()`, `plot()`, `verdict`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from dropstep import compare
+    >>> result = compare(*load_diabetes(return_X_y=True), strategies=("dropping", "backward"))
+    >>> result.verdict
+    'backward has the smallest error of the strategies, as good as all features'
     """
-    given = Parameters(**{name: value for name, value in params.items() if name in NAMES})
-    family = as_family(given.model)
-    if not isinstance(family, LeastSquaresFamily):
-        raise ValueError(f"compare supports the models 'linear' and 'discriminant'; got {given.model!r}")
-    sample = family.sample(X, y, PerRow(groups=row_groups), given)
-    if not isinstance(sample, Sample):
-        raise ValueError("compare repeats the selection on parts of the rows, which Moments do not have; pass X and y")
-    target = sample.target
-    params = {**params, "model": "discriminant" if isinstance(target, Categorical) else "linear"}
-    splits = _splits(target, folds, seed, sample.groups)
+    if unknown := [name for name in parameters if name not in NAMES or name == "strategy"]:
+        raise TypeError(f"compare has no parameter {unknown[0]!r}; those of select are {', '.join(NAMES[1:])}")
+    given = Parameters(**parameters, n_jobs=n_jobs)
+    per_row = PerRow(sample_weight, offset, strata, sample_groups)
+    trained = Trained.of(X, y, per_row, given)
+    folds = _folds(trained, cv, given.random_state)
     names = [*strategies, ALL, NONE]
-    done, total = 0, len(names) * (len(splits) + 1)
+    run = _Run(trained, folds, svm, _counted(tick, len(names) * (len(folds) + 1)))
+    found = [run.fixed(name) if name in (ALL, NONE) else run.strategy(name) for name in names]
+    measure = next((row.measure for row in found if row.measure), "")
+    return Comparison(tuple(row.row for row in found), measure, len(folds))
+
+
+@dataclass(frozen=True)
+class _Found:
+    row: Row
+    measure: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """One comparison: the data, the folds, further models, and the progress callback."""
+
+    trained: Trained
+    folds: tuple[Fold, ...]
+    svm: bool
+    say: Callable[[str], None]
+
+    def strategy(self, strategy: Any) -> _Found:
+        """Path on all rows, and errors of every fold."""
+        name = strategy if isinstance(strategy, str) else strategy.name
+        given = replace(self.trained.given, strategy=strategy)
+        self.say(f"{name}, all rows")
+        try:
+            path, seconds = self._timed(given)
+            chosen = at_the_end(self.trained, self.folds, given, lambda fold: self.say(f"{name}, fold {fold}"))
+        except ValueError as error:
+            return _Found(Row(name, None, 0.0, (), (), str(error)))
+        return self._row(name, path, seconds, chosen)
+
+    def fixed(self, name: str) -> _Found:
+        """Errors with all features, or with none."""
+        self.say(f"{name}, all rows")
+        trained, given = self.trained, self.trained.given
+        if name == ALL:
+            given = replace(given, strategy="backward", enter=-np.inf, leave=-np.inf, drop=None, max_features=None)
+        else:
+            trained = trained.without_included()
+            given = replace(given, strategy="forward", enter=np.inf, leave="auto", drop=None, max_features=None)
+        try:
+            chosen = at_the_end(trained, self.folds, given, lambda fold: self.say(f"{name}, fold {fold}"))
+        except ValueError as error:
+            return _Found(Row(name, None, 0.0, (), (), str(error)))
+        if name == ALL:  # those that depend on others have coefficients of 0
+            sample = self.trained.sample
+            excluded = set(sample.choice.features(sample.choice.exclude))
+            names = feature_names(sample.names, [j for j in range(sample.n_features) if j not in excluded])
+            chosen = [replace(one, names=names) for one in chosen]
+        return self._row(name, None, 0.0, chosen)
+
+    def _row(self, name: str, path: SelectionPath | None, seconds: float, chosen: Sequence[Chosen]) -> _Found:
+        measure = list(chosen[0].losses)[-1]
+        sample, kind = self.trained.sample, self.trained.kind
+        errors = [Errors(MODELS.get(kind, kind), tuple(one.losses[measure] for one in chosen))]
+        if self.svm and isinstance(sample, Sample) and isinstance(sample.target, Categorical):
+            errors.append(Errors("SVM", tuple(map(self._svm_error, self.folds, chosen))))
+        return _Found(Row(name, path, seconds, tuple(one.names for one in chosen), tuple(errors)), measure)
+
+    def _svm_error(self, fold: Fold, chosen: Chosen) -> float:
+        """Error rate of a support vector machine on the selected columns; without any, of the most frequent class."""
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+        from sklearn.svm import SVC
+
+        sample, (train, test) = self.trained.sample, fold
+        encoding, codes = sample.encoding, sample.target.codes
+        columns = [c for j in chosen.selected for c in ([j] if encoding is None else encoding.columns(j))]
+        if not columns:
+            return float(np.mean(codes[test] != np.bincount(codes[train]).argmax()))
+        X = sample.table.values[:, columns]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = make_pipeline(StandardScaler(), SVC()).fit(X[train], codes[train])
+        return float(np.mean(model.predict(X[test]) != codes[test]))
+
+    def _timed(self, given: Parameters) -> tuple[SelectionPath, float]:
+        """Path on all rows, and the best time of a few searches."""
+        best = np.inf
+        for _ in range(MAX_REPEATS):
+            start = time.perf_counter()
+            path = self.trained.select(given)
+            best = min(best, time.perf_counter() - start)
+            if best > MAX_QUICK_SECONDS:
+                break
+        return path, best
+
+
+def _counted(tick: Tick | None, total: int) -> Callable[[str], None]:
+    done = 0
 
     def say(text: str) -> None:
         nonlocal done
@@ -154,110 +364,26 @@ def compare(
             tick(text, done, total)
         done += 1
 
-    rows = []
-    for name in names:
-        chosen = _fixed(name, sample) if name in (ALL, NONE) else {"strategy": name, **params}
-        try:
-            rows.append(_row(name, sample, chosen, splits, _models(target, svm), say))
-        except ValueError as error:
-            rows.append(Row(name, None, 0.0, (), (), str(error)))
-    return rows
+    return say
 
 
-def _fixed(name: str, sample: Sample) -> list[int]:
-    excluded = set(sample.choice.features(sample.choice.exclude))
-    return [j for j in range(sample.n_features) if j not in excluded] if name == ALL else []
+def _folds(trained: Trained, cv: Any, random_state: Any) -> tuple[Fold, ...]:
+    """Folds of the rows; a number of folds is one of shuffled rows."""
+    if not isinstance(cv, int) or isinstance(cv, bool) or cv < 2:
+        return trained.folds(cv)
+    from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
-
-def _columns(sample: Sample, features: Sequence[int]) -> list[int]:
-    """Columns of the design matrix that encode features."""
-    encoding = sample.encoding
-    return list(features) if encoding is None else [c for j in features for c in encoding.columns(j)]
-
-
-def _values(target: Target) -> NDArray[Any]:
-    return target.codes if isinstance(target, Categorical) else target.values
-
-
-def _splits(target: Target, folds: int, seed: int, row_groups: Any) -> list[Fold]:
-    """Training and test rows of each fold."""
-    labels = target.codes if isinstance(target, Categorical) else np.zeros(len(target.values))
-    n_units = len(labels) if row_groups is None else len(np.unique(row_groups))
-    if n_units < folds:
-        unit = "rows" if row_groups is None else "groups of rows"
-        raise ValueError(f"{folds} folds require at least {folds} {unit}; there are {n_units}")
-    classes = isinstance(target, Categorical)
-    options = {"n_splits": folds, "shuffle": True, "random_state": seed}
-    if row_groups is None:
-        splitter = StratifiedKFold(**options) if classes else KFold(**options)
+    groups, labels, n = trained.groups, trained.strata, trained.n_rows
+    n_units = n if groups is None else len(np.unique(groups))
+    if n_units < cv:
+        unit = "rows" if groups is None else "groups of rows"
+        raise ValueError(f"{cv} folds require at least {cv} {unit}; there are {n_units}")
+    options = {"n_splits": cv, "shuffle": True, "random_state": 0 if random_state is None else random_state}
+    if groups is None:
+        splitter = KFold(**options) if labels is None else StratifiedKFold(**options)
     else:
-        splitter = StratifiedGroupKFold(**options) if classes else GroupKFold(**options)
+        splitter = GroupKFold(**options) if labels is None else StratifiedGroupKFold(**options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a class with fewer rows than folds
-        splits = [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(labels, labels, row_groups)]
-    return [(_without_singletons(train, target), test) for train, test in splits if len(test)]
-
-
-def _without_singletons(train: Rows, target: Target) -> Rows:
-    """Training rows without classes of a single row, which have no scatter."""
-    if not isinstance(target, Categorical):
-        return train
-    counts = np.bincount(target.codes[train], minlength=len(target.labels))
-    return train[counts[target.codes[train]] > 1]
-
-
-def _models(target: Target, svm: bool) -> dict[str, Callable[[], Any]]:
-    if not isinstance(target, Categorical):
-        return {"linear regression": LinearRegression}
-    models: dict[str, Callable[[], Any]] = {"LDA": LinearDiscriminantAnalysis}
-    return models | {"SVM": lambda: make_pipeline(StandardScaler(), SVC())} if svm else models
-
-
-def _row(
-    name: str,
-    sample: Sample,
-    chosen: dict[str, Any] | list[int],
-    splits: list[Fold],
-    models: dict[str, Callable[[], Any]],
-    say: Callable[[str], None],
-) -> Row:
-    """Path on all rows, and errors of every fold; `chosen` has the parameters of `select`, or fixed features."""
-    say(f"{name}, all rows")
-    features, design, values = sample.features, sample.table.values, _values(sample.target)
-    path, seconds = _timed(features, values, chosen) if isinstance(chosen, dict) else (None, 0.0)
-    sizes, errors = [], []
-    for fold, (train, test) in enumerate(splits, start=1):
-        say(f"{name}, fold {fold}")
-        selected = chosen if isinstance(chosen, list) else select(features.at(train), values[train], **chosen).selected
-        columns = _columns(sample, selected)
-        sizes.append(len(columns))
-        errors.append([_error(make, design[:, columns], values, train, test) for make in models.values()])
-    by_model = zip(models, zip(*errors, strict=True), strict=True)
-    return Row(name, path, seconds, tuple(sizes), tuple(Errors(model, folds) for model, folds in by_model))
-
-
-def _timed(X: Table | Frame, values: NDArray[Any], params: dict[str, Any]) -> tuple[SelectionPath, float]:
-    """Path on all rows, and the best time of a few searches."""
-    best = np.inf
-    for _ in range(MAX_REPEATS):
-        start = time.perf_counter()
-        path = select(X, values, **params)
-        best = min(best, time.perf_counter() - start)
-        if best > MAX_QUICK_SECONDS:
-            break
-    return path, best
-
-
-def _error(make: Callable[[], Any], X: Floats, values: NDArray[Any], train: Rows, test: Rows) -> float:
-    """Error on the test rows; without features, that of the mean or of the most frequent class."""
-    classes = values.ndim == 1
-    if X.shape[1]:
-        model = make()
-    else:
-        model, X = (DummyClassifier() if classes else DummyRegressor()), np.zeros((len(X), 1))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # collinear features, if all are used
-        predicted = model.fit(X[train], values[train]).predict(X[test])
-    if classes:
-        return float(np.mean(predicted != values[test]))
-    return float(np.sqrt(np.mean((predicted.reshape(values[test].shape) - values[test]) ** 2)))
+        splits = [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(np.zeros(n), labels, groups)]
+    return tuple((train, test) for train, test in splits if len(test))

@@ -1,4 +1,4 @@
-"""What the search knows of models whose scores are means over folds, and whose evaluations cost fits."""
+"""What the search knows of models whose scores are means over folds, and of those whose evaluations cost fits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def never() -> StopReason | None:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """How models are evaluated where evaluations cost fits.
+    """How models are evaluated where they are cross-validated.
 
     Attributes
     ----------
@@ -33,6 +33,8 @@ class Evaluation:
         Why the search is to end now; None if it is to continue.
     on_fit : callable
         Called after each fit.
+    criterion : str or callable
+        The criterion of the selection.
     """
 
     cv: Any = None
@@ -42,6 +44,7 @@ class Evaluation:
     identity: Mapping[str, Any] = field(default_factory=dict)
     ended: Callable[[], StopReason | None] = never
     on_fit: Callable[[], object] = never
+    criterion: Any = "auto"
 
 
 class SearchEndedError(Exception):
@@ -58,8 +61,17 @@ class SearchEndedError(Exception):
 
 
 @runtime_checkable
+class CrossValidates(Protocol):
+    """A family that has the criterion "cv"."""
+
+    def cross_validated(self, evaluation: Evaluation) -> Family:
+        """The family under criterion "cv"."""
+        ...
+
+
+@runtime_checkable
 class Resamples(Protocol):
-    """A family whose models are evaluated by cross-validation."""
+    """A family whose models are always evaluated by cross-validation, with fits."""
 
     def evaluated(self, evaluation: Evaluation) -> Family:
         """The family with its evaluation."""
@@ -67,8 +79,8 @@ class Resamples(Protocol):
 
 
 @runtime_checkable
-class Resampled(Protocol):
-    """A model whose scores are means over folds, and whose evaluations cost fits."""
+class FoldMeans(Protocol):
+    """A model whose scores are means over folds."""
 
     @property
     def score_std_error(self) -> float | None:
@@ -77,6 +89,11 @@ class Resampled(Protocol):
 
     @property
     def n_folds(self) -> int: ...
+
+
+@runtime_checkable
+class Resampled(FoldMeans, Protocol):
+    """A model whose scores are means over folds, and whose evaluations cost fits."""
 
     @property
     def n_fits(self) -> int:

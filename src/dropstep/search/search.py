@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from dropstep.models.base import TIE, CheapScans, Indices, Model, Scan, StartsFromAll, Units
-from dropstep.models.resampling import Resampled
+from dropstep.models.resampling import FoldMeans, Resampled
 from dropstep.result import Action, PartialTest, Phase, Step, StopReason
 from dropstep.search.calibrated import Permutation
 from dropstep.search.moves import Move, NearTie, addition_of, exceeds, feasible_gains, first_best, removal_of
@@ -42,6 +42,7 @@ class Search:
         self._stale: Indices = np.empty(0, dtype=np.intp)  # units recalled since that scan
         self._cheap = model if isinstance(model, CheapScans) else None
         self.resampled = model if isinstance(model, Resampled) else None
+        self._fold_means = model if isinstance(model, FoldMeans) else None
         self._last_gains = np.full(units.n, -np.inf)
         self._visited: set[frozenset[int]] = set()
         self.closest: NearTie | None = None  # of all additions
@@ -376,7 +377,7 @@ class Search:
     def _step(
         self, phase: Phase, action: Action, features: tuple[int, ...], gain: float, test: PartialTest | None = None
     ) -> Step:
-        std_error = None if self.resampled is None else self.resampled.score_std_error
+        std_error = None if self._fold_means is None else self._fold_means.score_std_error
         pool = int(np.count_nonzero(self._in_pool))
         return Step(phase, action, features, gain, self.score, pool, test, std_error)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dropstep.coefficients import Coefficients
 from dropstep.data.frame import Frame, frame_names
 from dropstep.data.groups import as_choice
 from dropstep.data.moments import Moments
@@ -16,10 +17,10 @@ from dropstep.data.sample import Features, Rows, Sample, sample_of
 from dropstep.data.table import Table, listed
 from dropstep.data.target import MAX_CLASSES, Categorical, Target, as_target, as_values
 from dropstep.models.base import Bools, Units
+from dropstep.models.folds import Fold
+from dropstep.models.held_out import Losses
 from dropstep.models.resampling import Evaluation
 from dropstep.parameters import Parameters
-
-N_FOLDS = 5  # of cv=None
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,40 @@ class Estimator:
         else:
             y = target.values[:, 0] if target.values.shape[1] == 1 else target.values
         return EstimatorProblem(self, sample.table.values, y, rows, sample.table.names)
+
+    def folds(self, sample: EstimatorSample | Sample, cv: Any) -> tuple[Fold, ...]:
+        """The folds of a sample; an integer stratifies the labels of a classifier."""
+        from dropstep.models.estimator.build import estimator_folds
+
+        return estimator_folds(self._all_rows(sample), cv)
+
+    def training(
+        self, sample: EstimatorSample | Sample, folds: Sequence[Fold], solver: str, max_features: int | None
+    ) -> Iterator[tuple[Features, EstimatorProblem]]:
+        """The samples and the problems of the training rows."""
+        for train, _ in folds:
+            part = self.at(sample, train)
+            yield part, self.problem(part, solver, max_features)
+
+    def losses(
+        self, sample: EstimatorSample | Sample, fold: Fold, columns: Sequence[int], fit: Coefficients | None
+    ) -> Losses:
+        """The score of the estimator, fitted on the training rows, with its sign changed."""
+        from dropstep.models.estimator.build import held_out_score
+
+        name, score = held_out_score(self._all_rows(sample), fold, columns)
+        return {f"negative_{name}": -score}
+
+    def at(self, sample: EstimatorSample | Sample, rows: NDArray[np.intp]) -> EstimatorSample | Sample:
+        """The sample of some rows."""
+        if isinstance(sample, Sample):
+            return sample.at(rows)
+        from dropstep.models.estimator.build import rows_at
+
+        return replace(sample, X=rows_at(sample.X, rows), y=rows_at(sample.y, rows), rows=sample.rows.at(rows))
+
+    def _all_rows(self, sample: EstimatorSample | Sample) -> EstimatorProblem:
+        return self.problem(sample, "auto", None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,11 +21,11 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from dropstep.models.estimator.checkpoint import Checkpoint, append
+from dropstep.models.folds import Fold
 from dropstep.models.resampling import SearchEndedError
 from dropstep.result import StopReason
 
 Columns = tuple[int, ...]  # ascending
-Fold = tuple[NDArray[np.intp], NDArray[np.intp]]  # rows to fit, rows to score
 PENDING = "2*n_jobs"  # fits that are dispatched at a time: the others are not started when the search ends
 
 

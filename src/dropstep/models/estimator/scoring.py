@@ -11,13 +11,11 @@ import numpy as np
 from sklearn import get_config
 from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
 from sklearn.metrics import check_scoring, get_scorer_names
-from sklearn.model_selection import GroupKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from dropstep.data.sample import Rows
-from dropstep.models.estimator.family import N_FOLDS
-from dropstep.models.estimator.fits import Fold, Recipe, Rowwise, Task, fit_and_score
+from dropstep.models.estimator.fits import Recipe, Rowwise, Task, fit_and_score
 
 Scorer = Callable[..., float]
 
@@ -61,20 +59,6 @@ def _own_score(estimator: Any) -> str | None:
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
     score = getattr(type(last), "score", None)
     return {ClassifierMixin.score: "accuracy", RegressorMixin.score: "r2"}.get(score)
-
-
-def folds_of(cv: Any, X: Any, y: Any, rows: Rows, estimator: Any, split_params: Mapping[str, Any]) -> tuple[Fold, ...]:
-    """Folds, the same for all candidates; with groups of rows, an integer is a number of folds of whole groups."""
-    n_folds = N_FOLDS if cv is None else cv
-    if isinstance(n_folds, bool) or (isinstance(n_folds, int) and n_folds < 2):
-        raise ValueError(f"cv must be an integer from 2, a splitter or an iterable of folds; got {cv!r}")
-    if rows.groups is not None and isinstance(n_folds, int):
-        n_folds = GroupKFold(n_folds)
-    splitter = check_cv(n_folds, y, classifier=is_classifier(estimator))
-    found = tuple((np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, y, **split_params))
-    if not found:
-        raise ValueError("cv yields no folds; pass an integer from 2, a splitter or an iterable of folds")
-    return found
 
 
 def passed(

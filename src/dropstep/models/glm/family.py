@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
@@ -10,12 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dropstep.coefficients import Coefficients
 from dropstep.data.moments import Moments
 from dropstep.data.response import Survival, as_columns, as_numbers, as_offset, as_strata, as_survival
 from dropstep.data.sample import Rows, Sample, sample_of
 from dropstep.data.table import Table
 from dropstep.data.target import Categorical, Target, as_target
 from dropstep.models.base import Bools, Units
+from dropstep.models.folds import Fold, folds_of
 from dropstep.models.glm.cox import CoxRegression, Ties
 from dropstep.models.glm.criteria import as_criterion
 from dropstep.models.glm.design import Design, design_of
@@ -24,6 +26,7 @@ from dropstep.models.glm.likelihood import Likelihood
 from dropstep.models.glm.model import GeneralizedLinear
 from dropstep.models.glm.multinomial import Multinomial
 from dropstep.models.glm.notes import notes
+from dropstep.models.held_out import Losses, class_losses, predictor, row_weights
 from dropstep.parameters import Parameters
 
 Floats = NDArray[np.float64]
@@ -79,6 +82,58 @@ class LikelihoodFamily:
         design = design_of(Table(values, table.names), w, stratum)
         labels = tuple(sample.target.labels.tolist()) if isinstance(sample.target, Categorical) else None
         return LikelihoodProblem(likelihood, design, table.names, self.shortlist, labels)
+
+    def folds(self, sample: Sample, cv: Any) -> tuple[Fold, ...]:
+        """The folds of a sample; classes, and events of survival times, are stratified."""
+        target, groups = sample.target, sample.groups
+        y = np.zeros(sample.table.n_rows, dtype=np.intp)
+        if isinstance(target, Categorical):
+            y = target.codes
+        elif isinstance(target, Survival):
+            y = target.event.astype(np.intp)
+        classes = isinstance(target, Categorical | Survival)
+        split = {} if groups is None else {"groups": groups}
+        return folds_of(cv, sample.table.values, y, classes=classes, grouped=groups is not None, split_params=split)
+
+    def training(
+        self, sample: Sample, folds: Sequence[Fold], solver: str, max_features: int | None
+    ) -> Iterator[tuple[Sample, LikelihoodProblem]]:
+        """The samples and the problems of the training rows."""
+        for train, _ in folds:
+            part = sample.at(train)
+            yield part, self.problem(part, solver, max_features)
+
+    def losses(self, sample: Sample, fold: Fold, columns: Sequence[int], fit: Coefficients) -> Losses:
+        """Log loss and error rate of classes, and the mean deviance of others.
+
+        That of Cox regression is the partial-likelihood deviance of all rows minus that of the training rows, per event
+        (Verweij and van Houwelingen 1993): risk sets of the test rows alone would be small.
+        """
+        (train, test), n = fold, sample.table.n_rows
+        eta = predictor(sample, np.arange(n), fit)
+        if isinstance(sample.target, Categorical):
+            scores = eta[test].reshape(len(test), -1)
+            if scores.shape[1] == 1:
+                scores = scores + as_offset(sample.offset, n)[test, None]
+            assert fit.classes is not None
+            return class_losses(sample, test, np.column_stack([np.zeros(len(test)), scores]), fit.classes)
+        eta = eta.reshape(n) + as_offset(sample.offset, n)
+        if isinstance(sample.target, Survival):
+            both = np.concatenate([train, test])
+            gone, used = self._deviance(sample, train, eta), self._deviance(sample, both, eta)
+            events = float(row_weights(sample, test) @ sample.target.event[test])
+            return {"partial_deviance": (used - gone) / max(events, 1.0)}
+        return {"mean_deviance": self._deviance(sample, test, eta) / float(row_weights(sample, test).sum())}
+
+    def _deviance(self, sample: Sample, rows: NDArray[np.intp], eta: Floats) -> float:
+        """The deviance of some rows at a linear predictor."""
+        part = sample.at(rows)
+        likelihood, order, _ = self._likelihood(part, part.weights, len(rows))
+        return float(likelihood.at(eta[rows][order][:, None]).deviance)
+
+    def at(self, sample: Sample, rows: NDArray[np.intp]) -> Sample:
+        """The sample of some rows."""
+        return sample.at(rows)
 
     def _target(self, y: Any, n_rows: int, weights: Floats | None) -> Any:
         """Validate the target."""

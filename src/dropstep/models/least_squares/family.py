@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dropstep.coefficients import Coefficients
 from dropstep.data.groups import as_choice
 from dropstep.data.leakage import determining, determining_note
 from dropstep.data.moments import Moments
 from dropstep.data.sample import Features, Rows, Sample, sample_of
 from dropstep.data.target import Continuous, Target, as_target
-from dropstep.models.base import Bools, Floats, Units
+from dropstep.models.base import Bools, Family, Floats, Units
+from dropstep.models.folds import Fold
+from dropstep.models.held_out import Losses, class_losses, predictor, row_weights
 from dropstep.models.least_squares.blocks import MomentBlocks, blocks_of, prefers_blocks
 from dropstep.models.least_squares.criteria import as_criterion
+from dropstep.models.least_squares.fold_problems import fold_problems, lacks_classes, sample_folds, without_lone_rows
 from dropstep.models.least_squares.knockoffs import with_knockoffs
 from dropstep.models.least_squares.model import LeastSquares
 from dropstep.models.least_squares.notes import notes
 from dropstep.models.least_squares.permutation import PermutedResiduals
 from dropstep.models.least_squares.problem import Problem, choose_solver, from_moments, problem_of
+from dropstep.models.resampling import Evaluation
 from dropstep.parameters import Parameters
 
 
@@ -62,6 +68,44 @@ class LeastSquaresFamily:
         names = X.feature_names
         choice = as_choice(X.n_features, names, given.include, given.exclude, given.groups)
         return MomentsSample(names, X.n_features, None, choice, None, (), X)
+
+    def cross_validated(self, evaluation: Evaluation) -> Family:
+        """The family under criterion "cv"."""
+        from dropstep.models.least_squares.cross_validation import CrossValidatedFamily
+
+        return CrossValidatedFamily(self.kind, evaluation)
+
+    def folds(self, sample: Sample, cv: Any) -> tuple[Fold, ...]:
+        """The folds of a sample."""
+        return sample_folds(sample, cv)
+
+    def training(
+        self, sample: Sample, folds: Sequence[Fold], solver: Any, max_features: int | None
+    ) -> Iterator[tuple[Sample, LeastSquaresProblem]]:
+        """The problems of the training rows: from the moments of the folds, if a Gram matrix costs less."""
+        trimmed = [(without_lone_rows(train, sample.target), test) for train, test in folds]
+        if any(lacks_classes(train, sample.target) for train, _ in trimmed):
+            for train, _ in trimmed:
+                part = sample.at(train)
+                yield part, self.problem(part, solver, max_features)
+            return
+        limit = max_features if sample.choice.members is None and sample.encoding is None else None
+        for fold in fold_problems(sample, trimmed, solver, limit)[1]:
+            yield sample, LeastSquaresProblem(fold.training, None, max_features)
+
+    def losses(self, sample: Sample, fold: Fold, columns: Sequence[int], fit: Coefficients) -> Losses:
+        """Mean squared error and its root; log loss and error rate of classes."""
+        test = fold[1]
+        values = predictor(sample, test, fit)
+        if fit.classes is not None:
+            return class_losses(sample, test, values, fit.classes)
+        errors = (values.reshape(len(test), -1) - sample.target.values[test]) ** 2
+        mse = float(np.average(errors, axis=0, weights=row_weights(sample, test)).mean())
+        return {"mse": mse, "rmse": math.sqrt(mse)}
+
+    def at(self, sample: Sample, rows: NDArray[np.intp]) -> Sample:
+        """The sample of some rows."""
+        return sample.at(rows)
 
     def _target(self, y: Any, n_rows: int, weights: Floats | None) -> Target:
         return as_target(y, n_rows, self.kind, weights)

@@ -41,7 +41,7 @@ def as_criterion(criterion: str | Criterion, kind: str) -> Criterion:
     if isinstance(criterion, str):
         name = DEFAULT[kind] if criterion == "auto" else criterion
         if name not in CRITERIA:
-            known = ", ".join(["auto", *CRITERIA])
+            known = ", ".join(["auto", *CRITERIA, "cv"])
             hint = did_you_mean(criterion, CRITERIA)
             raise ValueError(f"unknown criterion {criterion!r}; {hint}there are {known}")
         criterion = CRITERIA[name]()

@@ -1,0 +1,309 @@
+"""SelectorCV: the number of features is chosen by the held-out error of paths that are repeated in every fold."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dropstep.data.frame import read
+from dropstep.data.sample import Rows
+from dropstep.evaluation.fold_paths import (
+    Chosen,
+    Trained,
+    by_size,
+    carried_forward,
+    choose_size,
+    is_splitter,
+    path_parameters,
+)
+from dropstep.parameters import NAMES, Parameters
+from dropstep.select import checked_max
+from dropstep.selector import Selector
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+
+CHOICES = ("best", "one_se")
+MAX_SIZES = 100  # sizes that are compared if max_features is None
+
+
+@dataclass(eq=False, repr=False)
+class ParametersCV(Parameters):
+    """Parameters of a selection whose number of features is chosen; `SelectorCV` documents them."""
+
+    choose: Literal["best", "one_se"] = "best"
+
+
+@dataclass(frozen=True, eq=False)
+class FoldPaths:
+    """Held-out losses by number of features, from one path per fold.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Numbers of features (or groups).
+    loss : str
+        Name of the loss: mse, log_loss, mean_deviance, partial_deviance, or the negative of a scorer.
+    losses : ndarray of shape (n_folds, n_sizes)
+        Losses on the test rows of every fold.
+    paths : tuple of dict
+        The selection of every size on the path of each fold.
+    chosen : int
+        The number of features that is chosen.
+    """
+
+    sizes: tuple[int, ...]
+    loss: str
+    losses: Floats
+    paths: tuple[dict[int, Chosen], ...]
+    chosen: int
+
+    @property
+    def mean(self) -> Floats:
+        """Mean over the folds, by size."""
+        return np.asarray(self.losses.mean(axis=0))
+
+    @property
+    def std_error(self) -> Floats:
+        """Standard error of the mean, by size; NaN for a single fold."""
+        n = len(self.losses)
+        return np.asarray(self.losses.std(axis=0, ddof=1) / math.sqrt(n)) if n > 1 else np.full(len(self.sizes), np.nan)
+
+    def to_frame(self) -> Any:
+        """Losses as a pandas DataFrame, one row per number of features.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns mean, std_error, and one per fold.
+        """
+        import pandas as pd
+
+        folds = {f"fold {k}": row for k, row in enumerate(self.losses, start=1)}
+        index = pd.Index(self.sizes, name="n_features")
+        return pd.DataFrame({"mean": self.mean, "std_error": self.std_error, **folds}, index=index)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the loss of every fold, and their mean with one standard error, by number of features.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes or None, default=None
+            Axes to draw on; None creates a figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes drawn on.
+        """
+        from dropstep.presentation.plots import plot_sizes
+
+        return plot_sizes(self.sizes, self.losses, self.std_error, self.loss, self.chosen, ax)
+
+
+@dataclass(frozen=True, eq=False)
+class NestedError:
+    """Held-out losses of the whole procedure, the choice of the number of features included.
+
+    Attributes
+    ----------
+    loss : str
+        Name of the loss.
+    folds : tuple of float
+        Loss of every outer fold.
+    sizes : tuple of int
+        Number of features chosen in each.
+    """
+
+    loss: str
+    folds: tuple[float, ...]
+    sizes: tuple[int, ...]
+
+    @property
+    def mean(self) -> float:
+        """Mean over the outer folds."""
+        return float(np.mean(self.folds))
+
+    @property
+    def std_error(self) -> float:
+        """Standard error of the mean; NaN for a single fold."""
+        return float(np.std(self.folds, ddof=1) / math.sqrt(len(self.folds))) if len(self.folds) > 1 else math.nan
+
+
+class SelectorCV(ParametersCV, Selector):
+    """Feature selection with the number of features chosen by cross-validation.
+
+    The whole path is repeated on the training rows of every fold, and each size is scored on the test rows; then as
+    many features as scored best are selected on all rows. Errors are those of models whose features were selected
+    without the test rows.
+
+    Parameters
+    ----------
+    strategy, model, criterion, enter, leave, drop, include, exclude, groups, missing, solver, random_state, max_time, \
+checkpoint
+        The parameters of `Selector`. With `enter` at "auto", paths visit every size up to `max_features`; otherwise
+        they end where no candidate may enter. `max_time` limits the selection on all rows; `checkpoint` is not
+        available.
+    max_features : int or None, default=None
+        Largest number of features that is compared; None compares up to 100, as far as the rows suffice.
+    cv : int, splitter or iterable, default=None
+        Folds; None is 5. An integer stratifies classes (and events), and keeps the rows of one of `sample_groups`
+        together. A model or criterion that is cross-validated itself uses it again on the training rows.
+    n_jobs : int, default=None
+        Number of threads that run the folds. Results do not depend on it.
+    choose : {"best", "one_se"}, default="best"
+        "best" is the number of features with the least mean held-out loss, "one_se" the smallest number within one
+        standard error of it.
+
+    Attributes
+    ----------
+    n_features_ : int
+        The number of features (or groups) that was chosen.
+    cv_paths_ : FoldPaths
+        Held-out losses by number of features, and the selection of every fold; `to_frame()`, `plot()`.
+    selected_, support_, ranking_, score_, path_, n_features_in_, feature_names_in_
+        Those of `Selector`, for the selection on all rows.
+
+    Notes
+    -----
+    The loss is the mean squared error of linear regression, the log loss of classes, the mean deviance of counts and of
+    positive numbers, the partial-likelihood deviance per event of survival times, and the negative score of an
+    estimator. The folds read every size off one path: of several selections of a size the one with the best score.
+
+    The least mean loss is an optimistic estimate, because the size was chosen by it; `nested_error` is not.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from dropstep import SelectorCV
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> selector = SelectorCV(strategy="forward", choose="one_se").fit(X, y)
+    >>> selector.get_feature_names_out()
+    array(['bmi', 's5'], dtype=object)
+    """
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        offset: Any = None,
+        strata: Any = None,
+        sample_groups: Any = None,
+        **metadata: Any,
+    ) -> SelectorCV:
+        """Choose the number of features, and select as many.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            An array, or a frame of pandas, polars or pyarrow.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            The target, as in `Selector.fit`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Frequency weights, in the folds as well.
+        offset : array-like of shape (n_samples,), default=None
+            Added to the linear predictor (models "logistic", "poisson", "gamma", "cox").
+        strata : array-like of shape (n_samples,), default=None
+            Labels of the strata (model "cox").
+        sample_groups : array-like of shape (n_samples,), default=None
+            Groups of dependent rows, which stay in one fold.
+        **metadata : object
+            Passed to the `fit` of an estimator.
+
+        Returns
+        -------
+        SelectorCV
+        """
+        self._reset()
+        rows = Rows(sample_weight, offset, strata, sample_groups, metadata)
+        trained, given = self._trained(X, y, rows)
+        found = self._fold_paths(trained, given)
+        self._keep(X, trained.select(_final(given, found.chosen)))
+        self.n_features_, self.cv_paths_ = found.chosen, found
+        return self
+
+    def nested_error(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        offset: Any = None,
+        strata: Any = None,
+        sample_groups: Any = None,
+        **metadata: Any,
+    ) -> NestedError:
+        """Estimate the held-out loss of the whole procedure by nested cross-validation.
+
+        For every fold, the number of features is chosen by cross-validation of its training rows alone, and the
+        selection of that size is scored on its test rows.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset, strata, sample_groups, **metadata
+            As in `fit`, which need not be called before.
+
+        Returns
+        -------
+        NestedError
+        """
+        if not is_splitter(self.cv):
+            raise ValueError(
+                "nested_error divides the training rows of each fold again, which a list of folds cannot; "
+                "pass cv as an integer or a splitter"
+            )
+        rows = Rows(sample_weight, offset, strata, sample_groups, metadata)
+        trained, given = self._trained(X, y, rows)
+        folds = trained.folds(self.cv)
+        most = _most(trained, given)
+        outer = by_size(trained, folds, path_parameters(given, most, in_folds=True), most)
+        losses, sizes, name = [], [], ""
+        for path, (train, _) in zip(outer, folds, strict=True):
+            inner = self._fold_paths(trained.at(train), given)
+            size = max(k for k in path if k <= max(inner.chosen, min(path)))
+            name = inner.loss
+            losses.append(path[size].loss)
+            sizes.append(size)
+        return NestedError(name, tuple(losses), tuple(sizes))
+
+    def _trained(self, X: Any, y: Any, rows: Rows) -> tuple[Trained, Parameters]:
+        """Validated data, and the parameters of the selection."""
+        if self.choose not in CHOICES:
+            raise ValueError(f"choose must be 'best' or 'one_se'; got {self.choose!r}")
+        if isinstance(y, str):
+            raise ValueError(f"y must contain target values, not the name {y!r}; pass the column, or use select")
+        given = Parameters(**{name: getattr(self, name) for name in NAMES})
+        return Trained.of(X if self._is_resampled() else read(X), y, rows, given), given
+
+    def _fold_paths(self, trained: Trained, given: Parameters) -> FoldPaths:
+        """Losses by size, and the size that is chosen."""
+        most = _most(trained, given)
+        folds = trained.folds(self.cv)
+        paths = by_size(trained, folds, path_parameters(given, most, in_folds=True), most)
+        sizes, losses = carried_forward(paths)
+        name = next(iter(next(iter(paths[0].values())).losses))
+        return FoldPaths(sizes, name, losses, tuple(paths), choose_size(sizes, losses, self.choose))
+
+
+def _most(trained: Trained, given: Parameters) -> int:
+    """The largest size that is compared."""
+    n_included = len(trained.sample.choice.include)
+    limit = checked_max(given.max_features, n_included)
+    most = trained.n_units if limit is None else min(limit, trained.n_units)
+    return max(min(most, MAX_SIZES) if limit is None else most, n_included)
+
+
+def _final(given: Parameters, size: int) -> Parameters:
+    """Parameters of the selection of one size on all rows; none if that is 0."""
+    path = path_parameters(given, size, in_folds=False)
+    if size > 0:
+        return path
+    return replace(path, strategy="forward", enter=math.inf, leave="auto", drop=None)

@@ -1,0 +1,50 @@
+"""Folds: training and test rows, by the conventions of scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+N_FOLDS = 5  # of cv=None
+
+
+def folds_of(
+    cv: Any, X: Any, y: Any, *, classes: bool, grouped: bool, split_params: Mapping[str, Any]
+) -> tuple[Fold, ...]:
+    """Folds, the same for all candidates.
+
+    Parameters
+    ----------
+    cv : int, splitter, iterable or None
+        None is 5 folds. An integer stratifies classes; with groups of rows it is a number of folds of whole groups.
+    X, y : array-like
+        What the splitter splits.
+    classes : bool
+        Whether y contains class labels.
+    grouped : bool
+        Whether there are groups of rows.
+    split_params : mapping of str to array-like
+        Passed to the splitter, e.g. the groups.
+
+    Returns
+    -------
+    tuple of (ndarray, ndarray)
+        Training and test rows of each fold.
+    """
+    from sklearn.model_selection import GroupKFold, check_cv
+
+    n_folds = N_FOLDS if cv is None else cv
+    if isinstance(n_folds, bool) or (isinstance(n_folds, int) and n_folds < 2):
+        raise ValueError(f"cv must be an integer from 2, a splitter or an iterable of folds; got {cv!r}")
+    if grouped and isinstance(n_folds, int):
+        n_folds = GroupKFold(n_folds)
+    splitter = check_cv(n_folds, y, classifier=classes)
+    found = tuple((np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, y, **split_params))
+    if not found:
+        raise ValueError("cv yields no folds; pass an integer from 2, a splitter or an iterable of folds")
+    return found

@@ -1,0 +1,195 @@
+"""SelectorCV: losses are those of pipelines that select inside the folds, and the size is chosen by them."""
+
+from __future__ import annotations
+
+import math
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes, load_wine
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, TimeSeriesSplit, cross_val_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from dropstep import Moments, Selector, SelectorCV
+from mixed_tables import ugly
+
+mpl.use("Agg")
+
+
+@pytest.mark.filterwarnings("ignore:No features were selected")
+@parametrize_with_checks(
+    [
+        SelectorCV(),
+        SelectorCV(strategy="forward", cv=3, choose="one_se"),
+        Selector(model="linear", criterion="cv", cv=3),
+    ]
+)
+def test_scikit_learn_checks(estimator, check) -> None:
+    check(estimator)
+
+
+@pytest.mark.parametrize("strategy", ["forward", "backward"])
+@pytest.mark.parametrize("solver", ["gram", "columns"])
+def test_losses_are_those_of_a_pipeline(strategy: str, solver: str) -> None:
+    X, y = load_diabetes(return_X_y=True)
+    folds = KFold(4, shuffle=True, random_state=0)
+    found = SelectorCV(strategy=strategy, solver=solver, cv=folds).fit(X, y)
+    assert found.cv_paths_.loss == "mse"
+    for size in (1, 3, 6):
+        selector = Selector(strategy=strategy, max_features=size, enter=-math.inf)
+        scores = cross_val_score(
+            make_pipeline(selector, LinearRegression()), X, y, cv=folds, scoring="neg_mean_squared_error"
+        )
+        at = found.cv_paths_.sizes.index(size)
+        np.testing.assert_allclose(found.cv_paths_.losses[:, at], -scores, rtol=1e-9)
+    assert found.cv_paths_.losses[:, 0].mean() == pytest.approx(y.var(), rel=0.02)  # no features
+    best = int(found.cv_paths_.mean.argmin())
+    assert found.n_features_ == found.cv_paths_.sizes[best] == len(found.selected_)
+    again = Selector(strategy=strategy, max_features=found.n_features_, enter=-math.inf).fit(X, y)
+    assert set(found.selected_) == set(again.selected_)
+
+
+def test_classes_are_stratified_and_scored_by_log_loss() -> None:
+    X, y = load_wine(return_X_y=True)
+    found = SelectorCV(strategy="forward", max_features=3).fit(X, y)
+    assert found.cv_paths_.loss == "log_loss"
+    pipeline = make_pipeline(
+        Selector(strategy="forward", max_features=3, enter=-math.inf), LinearDiscriminantAnalysis(solver="lsqr")
+    )
+    scores = cross_val_score(pipeline, X, y, cv=StratifiedKFold(5), scoring="neg_log_loss")
+    np.testing.assert_allclose(found.cv_paths_.losses[:, -1], -scores, rtol=1e-8)
+
+
+def test_one_standard_error_selects_fewer_features() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    best, fewer = (SelectorCV(strategy="forward", choose=c).fit(X, y) for c in ("best", "one_se"))
+    assert fewer.n_features_ < best.n_features_
+    paths = fewer.cv_paths_
+    at, least = paths.sizes.index(fewer.n_features_), int(paths.mean.argmin())
+    limit = paths.mean[least] + paths.std_error[least]
+    assert paths.mean[at] <= limit < paths.mean[at - 1]
+
+
+def test_noise_selects_nothing_and_transforms_to_nothing() -> None:
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(80, 5)), rng.normal(size=80)
+    found = SelectorCV(choose="one_se").fit(X, y)
+    assert found.n_features_ == 0
+    assert found.path_.selected == ()
+
+
+def test_rows_that_belong_together_and_time() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    groups = np.arange(len(y)) // 10
+    found = SelectorCV(strategy="forward", cv=4, max_features=3).fit(X, y, sample_groups=groups)
+    pipeline = make_pipeline(Selector(strategy="forward", max_features=3, enter=-math.inf), LinearRegression())
+    scores = cross_val_score(pipeline, X, y, groups=groups, cv=GroupKFold(4), scoring="neg_mean_squared_error")
+    np.testing.assert_allclose(found.cv_paths_.losses[:, -1], -scores, rtol=1e-9)
+    found = SelectorCV(strategy="forward", cv=TimeSeriesSplit(3), max_features=2).fit(X, y)
+    scores = cross_val_score(
+        clone(pipeline).set_params(selector__max_features=2),
+        X,
+        y,
+        cv=TimeSeriesSplit(3),
+        scoring="neg_mean_squared_error",
+    )
+    np.testing.assert_allclose(found.cv_paths_.losses[:, -1], -scores, rtol=1e-9)
+
+
+def test_the_nested_error_is_that_of_selectors_fitted_in_the_folds() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    selector = SelectorCV(strategy="forward", cv=3, max_features=5)
+    found = selector.nested_error(X, y)
+    expected, sizes = [], []
+    for train, test in KFold(3).split(X):
+        inner = clone(selector).fit(X[train], y[train])
+        fit = LinearRegression().fit(X[train][:, inner.support_], y[train])
+        expected.append(np.mean((fit.predict(X[test][:, inner.support_]) - y[test]) ** 2))
+        sizes.append(inner.n_features_)
+    assert found.sizes == tuple(sizes)
+    np.testing.assert_allclose(found.folds, expected, rtol=1e-9)
+    assert found.mean == pytest.approx(np.mean(expected))
+    assert found.std_error == pytest.approx(np.std(expected, ddof=1) / math.sqrt(3))
+    with pytest.raises(ValueError, match="nested_error divides the training rows of each fold again"):
+        SelectorCV(cv=list(KFold(3).split(X))).nested_error(X, y)
+
+
+def test_likelihoods() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 4))
+    eta = X[:, 0] - 0.7 * X[:, 1]
+    time, event = rng.exponential(np.exp(-eta)), rng.random(200) < 0.7
+    for model, y, loss in (
+        ("logistic", (eta + rng.logistic(size=200) > 0).astype(int), "log_loss"),
+        ("poisson", rng.poisson(np.exp(eta)), "mean_deviance"),
+        ("gamma", rng.gamma(2, np.exp(eta)), "mean_deviance"),
+        ("cox", np.column_stack([time, event]), "partial_deviance"),
+    ):
+        found = SelectorCV(model=model, cv=3).fit(X, y)
+        assert found.cv_paths_.loss == loss
+        assert found.cv_paths_.mean[2] < found.cv_paths_.mean[0]
+        assert {0, 1} <= set(found.selected_)
+
+
+def test_poisson_deviance_is_that_of_scikit_learn() -> None:
+    from sklearn.linear_model import PoissonRegressor
+
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(150, 3))
+    y = rng.poisson(np.exp(0.5 * X[:, 0]))
+    found = SelectorCV(model="poisson", strategy="forward", cv=3).fit(X, y)
+    model = PoissonRegressor(alpha=0, tol=1e-10, max_iter=1000)
+    scores = cross_val_score(model, X, y, cv=3, scoring="neg_mean_poisson_deviance")
+    np.testing.assert_allclose(found.cv_paths_.losses[:, -1], -scores, rtol=1e-6)
+
+
+def test_estimators_with_their_scorer() -> None:
+    X, y = load_wine(return_X_y=True)
+    found = SelectorCV(model=GaussianNB(), strategy="forward", max_features=2, cv=3).fit(X[:, :5], y)
+    assert found.cv_paths_.loss == "negative_accuracy"
+    assert found.n_features_ == 2
+    assert found.cv_paths_.mean[0] == pytest.approx(-np.mean(y == 1), abs=0.02)
+
+
+def test_factors_weights_frames_and_the_plot() -> None:
+    frame = ugly(n=160).dropna()
+    y, X = frame["y"], frame.drop(columns="y")
+    weights = np.ones(len(y))
+    found = SelectorCV(strategy="forward", max_features=4).fit(X, y, sample_weight=weights)
+    assert {"city", "dose", "flag"} <= set(found.get_feature_names_out())
+    table = found.cv_paths_.to_frame()
+    assert list(table.columns[:3]) == ["mean", "std_error", "fold 1"]
+    assert table.loc[found.n_features_, "mean"] == table["mean"].min()
+    axes = found.cv_paths_.plot()
+    assert len(axes.lines) >= 6  # five folds, and the mean
+    assert axes.get_xlabel() == "number of features"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"choose": "median"}, "choose must be 'best' or 'one_se'; got 'median'"),
+        ({"checkpoint": "fits"}, "checkpoint applies to a single selection"),
+        ({"cv": 1}, "cv must be an integer from 2"),
+    ],
+)
+def test_messages(parameters, message: str) -> None:
+    X, y = load_diabetes(return_X_y=True)
+    with pytest.raises(ValueError, match=message):
+        SelectorCV(**parameters).fit(X, y)
+    with pytest.raises(ValueError, match="y must contain target values, not the name 'y'"):
+        SelectorCV().fit(X, "y")
+
+
+def test_moments_have_no_rows() -> None:
+    from dropstep import compare
+
+    X, y = load_diabetes(return_X_y=True)
+    with pytest.raises(ValueError, match="repeated on parts of the rows, which Moments do not have"):
+        compare(Moments.of(X, y), None)
