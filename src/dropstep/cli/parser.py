@@ -306,7 +306,10 @@ def _add_compare(parser: Parser) -> None:
     )
     folds.add_argument("--groups-column", metavar="COL", help="keep rows with the same value in one fold")
     folds.add_argument("--svm", action="store_true", help="for classes, also report a support vector machine")
-    _add_common(parser.add_argument_group("output"))
+    output = parser.add_argument_group("output")
+    output.add_argument("--report", "-r", metavar="FILE", help="write an HTML report to FILE")
+    output.add_argument("--overwrite", action="store_true", help="replace existing files")
+    _add_common(output)
 
 
 def _add_model(search: argparse._ArgumentGroup) -> None:

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from importlib.resources import files
+from collections.abc import Mapping
 from typing import Any
 
 from dropstep.evidence import Evidence
 from dropstep.files import atomic_files
-from dropstep.presentation.html import Html, tag
+from dropstep.presentation.html import tag
 from dropstep.presentation.notebook import path_html
 from dropstep.presentation.report import answers, certainty, sections
-from dropstep.presentation.report.section import Section
+from dropstep.presentation.report.page import page
 from dropstep.presentation.text import count
 from dropstep.result import SelectionPath
 
 __all__ = ["path_html", "report_html", "save_report"]
-
-# The browser loads and executes nothing, whatever the features are called.
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
 def report_html(
@@ -59,8 +55,18 @@ def report_html(
     """
     data = {} if data is None else data
     heading = title or f"{len(path.selected):,} of {count(path.n_features, 'feature')} selected"
-    body = _body(path, heading, command, data, evidence, certainty.sections(path, stability, holdout))
-    return "<!doctype html>\n" + tag("html", _head(heading), body, lang="en") + "\n"
+    header = tag(
+        "header",
+        tag("p", "dropstep report", class_="kicker"),
+        tag("h1", heading),
+        answers.lead(path, evidence),
+        sections.notes(path, data),
+        answers.answers(path, evidence),
+    )
+    parts = sections.all_sections(path, command, data, evidence)
+    after = next(i for i, part in enumerate(parts) if part.key == "methods")
+    parts[after:after] = certainty.sections(path, stability, holdout)
+    return page(heading, header, parts)
 
 
 def save_report(path: SelectionPath, file: str | os.PathLike[str], **context: Any) -> None:
@@ -78,46 +84,3 @@ def save_report(path: SelectionPath, file: str | os.PathLike[str], **context: An
     page = report_html(path, **context)
     with atomic_files() as temporary:
         temporary(file).write_text(page, encoding="utf-8", newline="\n")
-
-
-def _head(title: str) -> Html:
-    style = files("dropstep.presentation.report").joinpath("style.css").read_text(encoding="utf-8")
-    return tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
-        tag("link", rel="icon", href="data:,"),
-        tag("title", f"{title} · dropstep"),
-        tag("style", Html(style)),
-    )
-
-
-def _body(
-    path: SelectionPath,
-    title: str,
-    command: str | None,
-    data: Mapping[str, Any],
-    evidence: Evidence | None,
-    extra: Sequence[Section],
-) -> Html:
-    header = tag(
-        "header",
-        tag("p", "dropstep report", class_="kicker"),
-        tag("h1", title),
-        answers.lead(path, evidence),
-        sections.notes(path, data),
-        answers.answers(path, evidence),
-    )
-    parts = sections.all_sections(path, command, data, evidence)
-    after = next(i for i, part in enumerate(parts) if part.key == "methods")
-    parts[after:after] = extra
-    links = [tag("li", tag("a", part.link, href=f"#{part.key}")) for part in parts]
-    return tag(
-        "body",
-        tag("a", "Skip to the details", href="#report", class_="skip"),
-        header,
-        tag("nav", tag("ul", *links), aria_label="Sections"),
-        tag("main", *(part.html for part in parts), id="report", tabindex="-1"),
-    )
