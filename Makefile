@@ -18,7 +18,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
-demo: $(VENV)/.core ## the paper's comparison, on data that scikit-learn ships
+demo: $(VENV)/.core ## a selection on real data with its report, then the paper's comparison
 	@$(BIN)/python -m dropstep.demo
 
 test: lint types imports unit ## everything that must hold: lint, types, import rules, tests

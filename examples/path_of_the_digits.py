@@ -21,6 +21,6 @@ for phase in ("forward", "re-forward", "backward"):
 
 plt.rcParams["svg.hashsalt"] = "dropstep"  # a reproducible file
 figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")
-path.plot(ax)
+path.plot(ax, kind="steps")
 if len(sys.argv) > 1 and sys.argv[1].endswith(".svg"):
     figure.savefig(sys.argv[1], metadata={"Date": None})

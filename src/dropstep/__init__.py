@@ -27,6 +27,7 @@ from dropstep.models.least_squares.criteria import (
     Wilks,
 )
 from dropstep.result import PartialTest, SelectionPath, Step, StopReason
+from dropstep.search.calibrated import Knockoffs, Permutation
 from dropstep.search.rules import Significance, StandardErrors
 from dropstep.search.strategies import FBED, Beam, Exhaustive
 from dropstep.select import select
@@ -34,17 +35,32 @@ from dropstep.selector import Selector
 from dropstep.subsets import Subset, Subsets
 
 if TYPE_CHECKING:
+    from dropstep.evaluation.audit import Audit, audit
     from dropstep.evaluation.compare import Comparison, compare
+    from dropstep.evaluation.inference import Inference, infer
+    from dropstep.evaluation.optimism import Optimism, optimism
     from dropstep.evaluation.selector_cv import FoldPaths, NestedError, SelectorCV
+    from dropstep.evaluation.stability import Stability, stability
+    from dropstep.evaluation.stability_selector import StabilitySelector
 
 __version__ = "0.1.0.dev0"
 
-_LAZY = {  # imported when they are used
-    "Comparison": "dropstep.evaluation.compare",
-    "compare": "dropstep.evaluation.compare",
-    "FoldPaths": "dropstep.evaluation.selector_cv",
-    "NestedError": "dropstep.evaluation.selector_cv",
-    "SelectorCV": "dropstep.evaluation.selector_cv",
+# What repeats selections is imported when it is used, so that `import dropstep` stays fast.
+_ON_DEMAND = {
+    "Audit": "audit",
+    "Comparison": "compare",
+    "FoldPaths": "selector_cv",
+    "Inference": "inference",
+    "NestedError": "selector_cv",
+    "Optimism": "optimism",
+    "SelectorCV": "selector_cv",
+    "Stability": "stability",
+    "StabilitySelector": "stability_selector",
+    "audit": "audit",
+    "compare": "compare",
+    "infer": "inference",
+    "optimism": "optimism",
+    "stability": "stability",
 }
 
 __all__ = [
@@ -58,6 +74,7 @@ __all__ = [
     "AICc",
     "AdjustedR2",
     "Amemiya",
+    "Audit",
     "Beam",
     "Coefficients",
     "Comparison",
@@ -68,11 +85,15 @@ __all__ = [
     "FoldPaths",
     "Gamma",
     "HannanQuinn",
+    "Inference",
+    "Knockoffs",
     "Logistic",
     "MallowsCp",
     "Moments",
     "NestedError",
+    "Optimism",
     "PartialTest",
+    "Permutation",
     "Pillai",
     "Poisson",
     "Roy",
@@ -81,6 +102,8 @@ __all__ = [
     "Selector",
     "SelectorCV",
     "Significance",
+    "Stability",
+    "StabilitySelector",
     "StandardErrors",
     "Step",
     "StopReason",
@@ -88,16 +111,20 @@ __all__ = [
     "Subsets",
     "Trace",
     "Wilks",
+    "audit",
     "compare",
+    "infer",
+    "optimism",
     "select",
+    "stability",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
+    if name not in _ON_DEMAND:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_LAZY[name]), name)
+    return getattr(import_module(f"dropstep.evaluation.{_ON_DEMAND[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    return sorted({*globals(), *_ON_DEMAND})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from scipy import special
 
 from dropstep.coefficients import Coefficients
+from dropstep.doors import Doors
+from dropstep.stopping import NearestMove
 from dropstep.subsets import Subsets
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from numpy.typing import NDArray
-
     from dropstep.data.encoding import Encoding
+    from dropstep.data.fingerprint import Fingerprint
 
 Phase = Literal["start", "forward", "re-forward", "backward", "swap"]
 Action = Literal["add", "remove", "drop", "recall"]
@@ -109,8 +108,8 @@ class Step:
     score_std_error: float | None = None
 
 
-@dataclass(frozen=True)
-class SelectionPath:
+@dataclass(frozen=True, repr=False)
+class SelectionPath(Doors):
     """Result of a search.
 
     Attributes
@@ -122,7 +121,7 @@ class SelectionPath:
     score : float
         Criterion of the selected features, in its own sign.
     stop : StopReason
-        Why the search ended; for a search that goes forward, why it stopped adding features.
+        Why the search ended; for a search that goes forward, why it stopped adding features. `why` adds the numbers.
     n_evaluations : int
         Number of gains computed.
     start : float
@@ -177,10 +176,15 @@ class SelectionPath:
     coefficients : Coefficients or None
         Coefficients of the selected features in the units of the table, with standard errors for a regression; None if
         the model has none.
+    fingerprint : Fingerprint or None
+        Identifiers of the rows, by which `infer` recognises them; None where rows are not known.
     encoding : Encoding or None
         How the columns of the design matrix encode the features; None if they are the features.
     subsets : Subsets or None
         The best sets of each size, for strategy "exhaustive".
+    nearest : NearestMove or None
+        Where a rule ended the search, the best remaining candidate (or the least useful selected feature) at that time,
+        its gain or p-value, and what the rule required; None for other stop reasons.
     """
 
     selected: tuple[int, ...]
@@ -214,6 +218,8 @@ class SelectionPath:
     coefficients: Coefficients | None = field(default=None, repr=False, compare=False)
     encoding: Encoding | None = field(default=None, repr=False, compare=False)
     subsets: Subsets | None = field(default=None, repr=False, compare=False)
+    nearest: NearestMove | None = field(default=None, repr=False, compare=False)
+    fingerprint: Fingerprint | None = field(default=None, repr=False, compare=False)
 
     @property
     def selected_names(self) -> tuple[str, ...]:
@@ -292,91 +298,6 @@ class SelectionPath:
         if any(s.score_std_error is not None for s in self.steps):
             frame.insert(5, "score_std_error", [s.score_std_error for s in self.steps])
         return frame
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the target of rows by the coefficients.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-            All features of the table, or a frame that contains the selected ones by name.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_targets)
-            Values of the targets, or class labels.
-        """
-        from dropstep.evaluation.estimators import predict
-
-        return predict(self, X)
-
-    def to_estimator(self) -> Any:
-        """Convert the coefficients to a fitted scikit-learn estimator of the selected features, in order of entry.
-
-        Returns
-        -------
-        LinearRegression, LinearDiscriminantAnalysis, LogisticRegression, PoissonRegressor or GammaRegressor
-            Fitted, with the coefficients of this path. Its X consists of the selected columns, as they are encoded:
-            ``path.encoding.take(path.selected).encode(X)`` if there are factors.
-        """
-        from dropstep.evaluation.estimators import to_estimator
-
-        return to_estimator(self)
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Plot the score by step, coloured by phase; requires matplotlib.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes or None, default=None
-            Axes to draw on; None creates a figure.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes drawn on.
-        """
-        from dropstep.presentation.plots import plot_path
-
-        return plot_path(self, ax)
-
-    def report(self, file: str | os.PathLike[str] | None = None, **context: Any) -> str | None:
-        """Write the path as a self-contained HTML page.
-
-        Parameters
-        ----------
-        file : str, path-like or None, default=None
-            File to write; None returns the page as text.
-        **context : object
-            `title`, the heading of the page; `command`, the shell command that made the path; `data`, a mapping of
-            facts about the table.
-
-        Returns
-        -------
-        str or None
-            The page if `file` is None.
-        """
-        from dropstep.presentation.report import report_html, save_report
-
-        if file is None:
-            return report_html(self, **context)
-        save_report(self, file, **context)
-        return None
-
-    def __str__(self) -> str:
-        names = ", ".join(self.selected_names) or "nothing"
-        notes = "".join(f"\nnote: {note}" for note in self.notes)
-        fits = f", {self.n_fits} fits" if self.n_fits else ""
-        return (
-            f"{self.strategy} by {self.criterion} ({self.model}): {len(self.selected)} of {self.n_features} features, "
-            f"score {self.score:.6g}, {self.n_evaluations} evaluations{fits}; stopped because {self.stop}.\n"
-            f"selected: {names}{notes}"
-        )
-
-    def _repr_html_(self) -> str:
-        from dropstep.presentation.report import path_html
-
-        return path_html(self)
 
 
 def feature_names(names: Sequence[str] | None, features: Sequence[int]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -13,26 +14,32 @@ import numpy as np
 
 from dropstep.backends import opened
 from dropstep.coefficients import Coefficients
+from dropstep.data.fingerprint import Fingerprint
 from dropstep.data.groups import Choice
 from dropstep.data.moments import Moments
-from dropstep.data.sample import Features, Rows
+from dropstep.data.sample import Features, Rows, Sample
 from dropstep.data.sources import RowSource
 from dropstep.data.sources.sample import SourceSample
-from dropstep.models.base import Family, FamilyModel, Fitted, Problem, Units
+from dropstep.foreign import unknown_parameter
+from dropstep.models.base import Family, FamilyModel, Fitted, Problem, Units, WithKnockoffs
 from dropstep.models.families import as_family
 from dropstep.models.resampling import CrossValidates, Evaluation, Resamples, SearchEndedError
-from dropstep.parameters import NAMES, RESOURCES, Parameters, non_default, with_parameters
+from dropstep.parameters import NAMES, RESOURCES, Parameters, checked_seed, non_default, with_parameters
 from dropstep.result import SelectionPath, Step, StopReason, feature_names
+from dropstep.search.calibrated import Knockoffs, Permutation
 from dropstep.search.equivalents import equivalents as find_equivalents
 from dropstep.search.limits import Limits
-from dropstep.search.rules import as_rules, numbers_like_levels
+from dropstep.search.rules import Rules, Threshold, as_rules, numbers_like_levels
 from dropstep.search.search import Search
-from dropstep.search.strategies import Steps, Strategy, as_strategy
+from dropstep.search.strategies import Steps, Strategy, as_strategy, forward, in_order
+from dropstep.stopping import NearestMove
 from dropstep.subsets import Subset, Subsets
 
 Callback = Callable[[Step], bool | None]
 Progress = Callable[[int, int], bool | None]
 
+MIN_ROWS_PER_CANDIDATE = 1  # with fewer, a note says so
+NEAR_TIE = 0.005  # share of a gain within which a second candidate is nearly as good
 SOLVERS = ("auto", "gram", "columns")
 
 
@@ -102,7 +109,7 @@ n_jobs, random_state, max_time, checkpoint
     ((2, 0, 3, 1), 32.4773)
     """
     if unknown := [name for name in parameters if name not in NAMES]:
-        raise TypeError(f"select has no parameter {unknown[0]!r}; its parameters are {', '.join(NAMES)}")
+        raise unknown_parameter("select", unknown[0], NAMES)
     given = Parameters(**parameters)
     _check_text("solver", given.solver, SOLVERS)
     _check_callable("callback", "a step", callback)
@@ -121,17 +128,104 @@ n_jobs, random_state, max_time, checkpoint
         problem = family.problem(sample, given.solver, max_features)
         started = searching(sample, problem, given, max_features)
         model, search, cautions, name, strategy = started
+        strategy, noted = _calibrated(strategy, search, problem, sample, given)
         units, report.search = search.units, search
         with closing(started):
             for caution in cautions:
                 warnings.warn(caution, UserWarning, stacklevel=2)
             run = _run(search, strategy, report, callback)
             near = find_equivalents(search) if equivalents and search.resampled is None else (None, None)
-    notes = (*cautions, *search.notes, *sample.notes, *problem.notes(model, set(units.columns(sample.choice.exclude))))
+    noted = (*noted, *search.notes, *_uncertainties(search, model, sample))
+    notes = (*cautions, *noted, *sample.notes, *problem.notes(model, set(units.columns(sample.choice.exclude))))
     per_row = tuple(name for name, value in (("offset", offset), ("strata", strata)) if value is not None)
     given_as = _Given(non_default(given), sample_weight is not None, per_row, isinstance(X, Moments))
     varies = bool(problem.varying.any())
     return _path(sample, model, search, run, near, notes, name, given_as, varies=varies)
+
+
+def prepared(X: Any, y: Any, rows: Rows, given: Parameters) -> tuple[Family, Any]:
+    """The family of a model, and the validated sample of a table: for what repeats a selection on parts of the rows."""
+    family = as_family(given.model)
+    with Limits(None) as limits:  # groups divide rows into parts here, whatever the criterion
+        report, alone = FitReport(None, limits), replace(rows, groups=None)
+        family = evaluated(family, replace(given, n_jobs=None), alone, report)
+    return family, family.sample(X, y, rows, given)
+
+
+def searched(
+    family: Family, sample: Any, given: Parameters, problem: Problem | None = None, make: type[Search] = Search
+) -> tuple[Search, dict[int, tuple[int, ...]]]:
+    """A search over a sample that has ended, and the last selection of each size that it visited, in order of visit."""
+    max_features = checked_max(given.max_features, len(sample.choice.include))
+    problem = family.problem(sample, given.solver, max_features) if problem is None else problem
+    name, strategy = as_strategy(given.strategy)
+    units = _units(sample, problem.n_columns)
+    _, search, _ = _search(problem, sample.choice, units, given, name, max_features, make)
+    strategy, _ = _calibrated(strategy, search, problem, sample, given)
+    visited: dict[int, tuple[int, ...]] = {}
+    try:
+        for _ in _steps(search, strategy):
+            visited.pop(len(search.selected), None)  # kept in the order of the visits
+            visited[len(search.selected)] = tuple(search.selected)
+    finally:
+        if search.resampled is not None:
+            search.resampled.close()
+    return search, visited
+
+
+def _calibrated(
+    strategy: Strategy, search: Search, problem: Problem, sample: Features, given: Parameters
+) -> tuple[Strategy, tuple[str, ...]]:
+    """The strategy, with the features that a knockoff filter chose if `enter` is one, and a note on what it can do."""
+    rule, units = given.enter, search.units
+    if not isinstance(rule, Knockoffs):
+        return strategy, ()
+    for name, value in (("groups", sample.choice.members), ("include", sample.choice.include or None)):
+        if value is not None:
+            raise ValueError(f"{name} does not apply to {rule!r}, which judges single features; omit {name}")
+    if given.max_features is not None:
+        raise ValueError(f"max_features does not apply to {rule!r}, which decides how many enter; omit max_features")
+    if units.members is not None:
+        raise ValueError(f"{rule!r} judges single columns, and X has factors; exclude them, or use Permutation")
+    if not isinstance(problem, WithKnockoffs):
+        raise ValueError(f"{rule!r} needs model 'linear' or 'discriminant'; use Significance for other models")
+    candidates = np.array([u for u in search.pool if problem.varying[u]], dtype=np.intp)
+    note = (
+        f"Knockoffs({rule.fdr:g}) selects at least {rule.fewest} features or none, because one false selection among "
+        f"fewer would exceed the rate; there are {len(candidates)} candidates"
+    )
+    if not len(candidates):
+        return in_order(()), ()
+    extended = problem.with_knockoffs(candidates, checked_seed(given.random_state))
+    chosen = rule.chosen(_forward_order(extended), len(candidates))
+    return in_order([int(candidates[j]) for j in chosen]), () if chosen else (note,)
+
+
+def _forward_order(problem: Problem) -> list[int]:
+    """The order in which all columns of a problem enter."""
+    units, everything = Units(problem.n_columns), np.arange(problem.n_columns)
+    never = Threshold(-math.inf)
+    search = Search(problem.model("aic", units, everything, units.n), Rules(never, never, never), units)
+    for _ in forward(search):
+        pass
+    return search.selected
+
+
+def _uncertainties(search: Search, model: FamilyModel, sample: Features) -> Iterator[str]:
+    """Sentences on what makes any selection uncertain: few rows per candidate, and a near tie at a step."""
+    n_candidates = search.units.n - len(sample.choice.exclude)
+    if model.n < MIN_ROWS_PER_CANDIDATE * n_candidates:
+        yield (
+            f"{model.n:g} {model.sample_unit} for {n_candidates} candidates ({model.n / n_candidates:.2g} per "
+            "candidate): other rows may select other features; `stability` shows how often each is selected"
+        )
+    near = search.closest
+    if near is not None and near.margin < NEAR_TIE:
+        first, second = (", ".join(feature_names(sample.names, search.units.features([u]))) for u in near[:2])
+        yield (
+            f"{first} entered with a gain of {near.gain:.4g}, and {second} would have brought {near.second_gain:.4g}: "
+            "which of the two is selected is a matter of chance"
+        )
 
 
 class _Run(NamedTuple):
@@ -241,6 +335,7 @@ def _path(
         model=model.kind,
         criterion=model.criterion_info.name,
         solver=model.solver,
+        nearest=_nearest(search) if varies else None,
         greater_is_better=model.greater_is_better,
         n_candidates=run.n_candidates,
         excluded=tuple(sorted(choice.features(choice.exclude))),
@@ -257,6 +352,7 @@ def _path(
         per_row=given.per_row,
         from_moments=given.from_moments,
         encoding=sample.encoding,
+        fingerprint=Fingerprint.of(sample.table, sample.target) if isinstance(sample, Sample) else None,
         coefficients=_coefficients(model, sample, search.units.columns(search.selected)),
         subsets=_subsets(search, sample, model),
     )
@@ -272,6 +368,13 @@ def _subsets(search: Search, sample: Features, model: FamilyModel) -> Subsets | 
         for one in search.optimum.sets
     ]
     return Subsets(tuple(sets), search.optimum.gap, sample.names)
+
+
+def _nearest(search: Search) -> NearestMove | None:
+    """The move that the rules refused last, if that is why the search ended and no exchange has made it since."""
+    nearest = search.nearest if search.stop in (None, StopReason.ENTER, StopReason.LEAVE) else None
+    selected = set(search.units.features(search.selected))
+    return None if nearest is not None and nearest.action == "add" and selected & {*nearest.features} else nearest
 
 
 def _units(sample: Features, n_columns: int) -> Units:
@@ -320,7 +423,13 @@ def searching(sample: Features, problem: Problem, given: Parameters, max_feature
 
 
 def _search(
-    problem: Problem, choice: Choice, units: Units, given: Parameters, strategy: str, max_features: int | None = None
+    problem: Problem,
+    choice: Choice,
+    units: Units,
+    given: Parameters,
+    strategy: str,
+    max_features: int | None = None,
+    make: type[Search] = Search,
 ) -> tuple[FamilyModel, Search, tuple[str, ...]]:
     """The model, the search over it, and warnings about the parameters."""
     varying = problem.varying.copy()
@@ -329,9 +438,12 @@ def _search(
     model = problem.model(given.criterion, units, candidates, n_candidates)
     varying[list(units.columns(choice.include))] = False
     n_choices, info = units.count(varying), model.criterion_info
-    rules = as_rules(info, n_choices, given.enter, given.leave, given.drop, max_features, strategy)
+    enter = given.enter
+    if isinstance(enter, Permutation):
+        enter = replace(enter, seed=checked_seed(given.random_state))
+    rules = as_rules(info, n_choices, enter, given.leave, given.drop, max_features, strategy)
     _check_rows(strategy, model, units, choice)
-    search = Search(model, rules, units, choice.include, choice.exclude)
+    search = make(model, rules, units, choice.include, choice.exclude)
     return model, search, tuple(numbers_like_levels(info, vars(given)))
 
 

@@ -59,13 +59,14 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
         wilks, roy, cv; likelihoods: aic, aicc, bic, ebic, deviance; estimators: the name of a scorer, or a callable
         ``scorer(estimator, X, y)``. "auto" is ebic, trace for "discriminant", and the estimator's own score. An object
         takes parameters, e.g. ``MallowsCp(sigma2=2.0)``.
-    enter : float, Significance, StandardErrors or "auto", default="auto"
+    enter : float, Significance, Permutation, Knockoffs, StandardErrors or "auto", default="auto"
         A gain must exceed it (the paper's alpha). "auto" is 0 for criteria that charge for size (cp, aic, aicc, bic,
         ebic, hqc, sawa, amemiya, press), and one standard error of the paired fold differences for cv and estimators;
         for the others it is an exact partial F test (deviance: a score test) at level 0.05 / number of features that
-        could be chosen. `Significance` is a test at another level; -inf adds features until `max_features` is reached.
-        Strategy "exhaustive" maximises the score less `enter` per feature; without a penalty, "auto" is the best set
-        of `max_features`.
+        could be chosen. `Significance` is a test at another level, `Permutation` a test by permuted residuals (linear,
+        discriminant); `Knockoffs` controls the share of false selections of strategy "forward". -inf adds features
+        until `max_features` is reached. Strategy "exhaustive" maximises the score less `enter` per feature; without a
+        penalty, "auto" is the best set of `max_features`.
     leave : float, Significance, StandardErrors or "auto", default="auto"
         A loss up to it is accepted in backward steps (the paper's beta). "auto" follows an explicit `enter`.
     drop : float, Significance, StandardErrors, "auto" or None, default=None
@@ -94,7 +95,8 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
     n_jobs : int, default=None
         Number of processes that fit estimators. Results do not depend on it.
     random_state : int, default=None
-        Seed of the order of the folds, and of estimators whose own `random_state` is None; None is 0.
+        Seed of the order of the folds, of estimators whose own `random_state` is None, and of the rules `Permutation`
+        and `Knockoffs`; None is 0.
     max_time : float, default=None
         Seconds after which the search ends with the path so far.
     checkpoint : str or path-like, default=None

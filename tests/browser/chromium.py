@@ -145,6 +145,10 @@ class Chromium:
         shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
         file.write_bytes(base64.b64decode(shot["data"]))
 
+    def screenshot_of_view(self, file: Path) -> None:
+        """What the window shows, without what must be scrolled to."""
+        file.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
+
     def pdf(self, file: Path) -> None:
         """Print to a file, on A4."""
         words = {"paperWidth": 8.27, "paperHeight": 11.69, "preferCSSPageSize": True}

@@ -27,7 +27,14 @@ def options_of(command: str) -> set[str]:
 
 
 # Modules that serve one command; every other module serves both.
-ALONE = {"select.py": "select", "plan.py": "select", "output.py": "select", "compare.py": "compare"}
+ALONE = {
+    "select.py": "select",
+    "plan.py": "select",
+    "output.py": "select",
+    "certainty.py": "select",
+    "suggestions.py": "select",
+    "compare.py": "compare",
+}
 # Options that a shared module mentions only where they were given, or only for the command that has them.
 GIVEN = {
     ("roles.py", "--weights"),
@@ -189,6 +196,7 @@ def screen(monkeypatch, width: int | None) -> None:
 def test_tables_fit_the_terminal(monkeypatch):
     head, rows = ["#", "feature", "gain", "phase"], [["1", "n" * 70, "12.5", "forward"], ["2", "short", "3", "forward"]]
     screen(monkeypatch, 40)
+    monkeypatch.setenv("NO_COLOR", "1")
     lines = output.as_table(head, rows, "><><").splitlines()
     assert {len(lines[0].rstrip()), len(lines[1])} == {40} | {len(lines[0].rstrip())}
     assert max(map(len, lines)) == 40
@@ -223,5 +231,5 @@ def test_tables_of_the_commands_fit_an_ordinary_terminal(folder, capsys, monkeyp
     monkeypatch.setattr(sys.stderr, "isatty", lambda: False, raising=False)
     code, out, err = run(capsys, f"{line} --target income --exclude weight,code")
     assert code == 0, err
-    table = re.search(r"^.*\n-{20,}\n(?:.+\n)+", out, re.MULTILINE)[0]
+    table = re.search(r"^.*\n-{20,}\n(?:.+\n)+", re.sub("\x1b[^m]*m", "", out), re.MULTILINE)[0]
     assert max(map(len, table.splitlines())) <= width

@@ -38,15 +38,15 @@ def test_gains_add_up_to_the_score(strategy, crooked, capsys):
     assert float(rows[-1]["score"]) == told["score"]
 
     text = run(capsys, line)[1]
-    table = text.split("\n\n")[1].splitlines()[2:]
-    cells = [row.split() for row in table]
+    table = text.split("\n\n")[2].splitlines()[2:]
+    cells = [row.replace(",", "").split() for row in table]
     gains = [float(next(cell for cell in row[2:] if is_number(cell))) for row in cells]
     assert len(table) == len(moves)
     assert told["start"] - sum(gains) == pytest.approx(told["score"], abs=1e-3 * sum(map(abs, gains)))
     assert [row.endswith(", removed") for row in table] == [step["action"] == "remove" for step in moves]
     assert any(row.endswith("removed later") for row in table)
     names = [name for entry in told["selected"] for name in entry["features"]]
-    assert f"\nselected: {', '.join(names)}\n" in text
+    assert f"\n{len(names)} of 25 features selected: {', '.join(names)}\n" in text
 
 
 def is_number(cell: str) -> bool:
@@ -78,5 +78,5 @@ def test_a_long_start_is_counted(crooked, capsys):
 def test_every_entry_may_be_removed_again(crooked, capsys):
     """With nothing selected in the end, the table still says what was tried."""
     text = run(capsys, f"select {crooked} --target y --criterion r2 --strategy forward_backward --enter 0 --leave 1")[1]
-    assert "No feature is selected." in text
+    assert "None of the 25 features is selected." in text
     assert ", removed" in text

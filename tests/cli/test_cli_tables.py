@@ -32,7 +32,7 @@ def agree(told: dict, path) -> None:
     assert told["score"] == pytest.approx(path.score, rel=1e-12)
     assert told["start"] == pytest.approx(path.start, rel=1e-12)
     assert told["n_evaluations"] == path.n_evaluations
-    assert told["stop"]["text"] == str(path.stop)
+    assert told["stop"]["text"] == path.why
     steps = [(step["phase"], step["action"], step["features"], step["pool"]) for step in told["steps"]]
     assert steps == [(s.phase, s.action, list(path.names(s.features)), s.pool) for s in path.steps]
     np.testing.assert_allclose([s["gain"] for s in told["steps"]], [s.gain for s in path.steps], rtol=1e-9)

@@ -145,6 +145,7 @@ def people(tmp_path, monkeypatch) -> str:
 
 def test_the_command_reports_features_of_the_file(people, capsys):
     line = ["compare", people, "--target", "y", "--groups-column", "person", "--strategies", "dropping,backward"]
+    line.append("--columns")
     assert main([*line, "--format", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["schema"].startswith("dropstep.compare/")

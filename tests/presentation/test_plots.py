@@ -8,16 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_diabetes
+from sklearn.linear_model import LinearRegression
 
 from dropstep import SelectionPath, select
 from dropstep.presentation import plots
-from dropstep.presentation.plots import plot_gains, plot_path, plot_pool, plot_ranking
+from dropstep.presentation.plots import plot_gains, plot_path, plot_pool, plot_ranking, plot_steps
 from dropstep.presentation.summary import ranked
 
 plt: Any = pytest.importorskip("matplotlib.pyplot")
 same_color: Any = pytest.importorskip("matplotlib.colors").same_color
 
-PLOTS = [plot_path, plot_pool, plot_gains, plot_ranking]
+PLOTS = [plot_path, plot_steps, plot_pool, plot_gains, plot_ranking]
 
 
 @pytest.fixture(autouse=True)
@@ -120,14 +122,14 @@ def test_the_path_has_a_door(strategy: str) -> None:
     X = rng.normal(size=(80, 8))
     path = select(X, X[:, 0] + X[:, 3] + rng.normal(size=80), strategy=strategy, include=[7])
     ax = path.plot()
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("step", path.criterion)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("number of features", path.criterion)
     assert path.strategy in ax.get_title(loc="left")
     assert overlaps(boxes(ax)) == []
 
 
 def test_every_move_is_a_mark_of_its_phase(paths: dict[str, SelectionPath]) -> None:
     path = paths["crooked"]
-    marks = {drawn.get_label(): drawn for drawn in plot_path(path).collections}
+    marks = {drawn.get_label(): drawn for drawn in plot_steps(path).collections}
     kinds = {(step.phase, step.action) for step in path.steps}
     assert ("backward", "remove") in kinds
     for kind in kinds:
@@ -137,17 +139,63 @@ def test_every_move_is_a_mark_of_its_phase(paths: dict[str, SelectionPath]) -> N
         assert same_color(drawn.get_facecolor()[0], "white" if kind[1] == "remove" else plots.COLOURS[kind[0]])
 
 
+def test_the_path_is_drawn_by_number_of_features_with_names(paths: dict[str, SelectionPath]) -> None:
+    path = paths["crooked"]
+    ax = plot_path(path)
+    marks = {drawn.get_label(): drawn for drawn in ax.collections}
+    made = [(n, s) for n, s in zip(path.sizes(), path.steps, strict=True) if s.action in ("add", "remove")]
+    for kind in {(step.phase, step.action) for _, step in made}:
+        expected = [(n, step.score) for n, step in made if (step.phase, step.action) == kind]
+        np.testing.assert_allclose(marks[f"{kind[0]}: {kind[1]}"].get_offsets(), expected)
+    np.testing.assert_allclose(marks["selected"].get_offsets(), [(len(path.selected), path.score)])
+    three = plot_path(paths["three"])
+    assert [text.get_text() for text in three.texts] == list(paths["three"].selected_names)
+
+
+def test_folds_have_a_band() -> None:
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    path = select(X, y, model=LinearRegression(), max_features=3)
+    ax = plot_path(path)
+    band = next(drawn for drawn in ax.collections if drawn.get_label() == "± 1 std. error")
+    first = next(step for step in path.steps if step.action == "add")
+    edges = sorted(band.get_paths()[0].vertices[band.get_paths()[0].vertices[:, 0] == 1][:, 1])
+    assert edges[0] == pytest.approx(first.score - first.score_std_error)
+    assert edges[-1] == pytest.approx(first.score + first.score_std_error)
+
+
+def test_numbers_have_separators_and_the_colours_are_those_of_the_style(paths: dict[str, SelectionPath]) -> None:
+    ax = plot_path(paths["three_hundred"])
+    ax.figure.canvas.draw()
+    shown = [label.get_text() for label in ax.get_yticklabels()]
+    assert any("," in text for text in shown)
+    assert not any("e+" in text for text in shown)
+    with plt.style.context("dark_background"):
+        for plot in PLOTS:
+            ax = plot(paths["crooked"])
+            assert all(same_color(text.get_color(), "white") for text in ax.texts)
+        hollow = next(d for d in plot_path(paths["crooked"]).collections if d.get_label() == "backward: remove")
+        assert same_color(hollow.get_facecolor()[0], "black")
+
+
+def test_unknown_kinds(paths: dict[str, SelectionPath]) -> None:
+    assert paths["three"].plot(kind="dropping").get_ylabel() == "candidates in the pool"
+    with pytest.raises(
+        ValueError, match="kind must be one of 'path', 'steps', 'gains', 'ranking', 'dropping'; got 'x'"
+    ):
+        paths["three"].plot(kind="x")
+
+
 def test_a_phase_that_found_nothing_is_in_the_key() -> None:
     rng = np.random.default_rng(5)
     X = rng.normal(size=(100, 3))
     path = select(X, X[:, 1] + 0.3 * rng.normal(size=100))
-    texts = [text.get_text() for text in plot_path(path).get_legend().get_texts()]
+    texts = [text.get_text() for text in plot_steps(path).get_legend().get_texts()]
     assert texts == ["forward: add", "re-forward: nothing added"]
 
 
 def test_backward_starts_with_every_feature() -> None:
     path = crooked("backward")
-    line = plot_path(path).lines[0]
+    line = plot_steps(path).lines[0]
     assert np.asarray(line.get_xdata())[0] == 1
     assert np.asarray(line.get_ydata())[-1] == path.score
 

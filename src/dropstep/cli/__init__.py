@@ -1,4 +1,4 @@
-"""The command line: dropstep select, compare, moments, demo, schema and completion.
+"""The command line: dropstep select, compare, moments, demo, columns, schema and completion.
 
 Everything else is imported when needed, under the handlers of `main`: importing NumPy takes long enough to be
 interrupted.
@@ -51,6 +51,7 @@ def _run(arguments: list[str]) -> int:
 
     try:
         parser = build_parser()
+        _check_command(parser, arguments)
         args = parser.parse_args(arguments)
         if args.command is None:
             parser.print_help()
@@ -62,6 +63,15 @@ def _run(arguments: list[str]) -> int:
         raise
     except Exception as error:
         return _report(error, arguments)
+
+
+def _check_command(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
+    """Raise if the command does not exist, with the one that was probably meant."""
+    from dropstep.cli.suggestions import command_hint
+
+    commands = next(action.choices for action in parser._actions if action.dest == "command")
+    if commands and arguments and not arguments[0].startswith("-") and arguments[0] not in commands:
+        raise ValueError(command_hint(arguments[0], commands))
 
 
 def _command(parser: argparse.ArgumentParser, args: argparse.Namespace, line: str) -> int:
@@ -84,6 +94,11 @@ def _command(parser: argparse.ArgumentParser, args: argparse.Namespace, line: st
         return DONE
     from dropstep.cli.output import as_json, show
 
+    if args.command == "columns":
+        from dropstep.cli.naming import column_names
+
+        show("\n".join(column_names(args.file)))
+        return DONE
     if args.command == "schema":
         from dropstep.cli.schema import schema
 
@@ -97,6 +112,7 @@ def _command(parser: argparse.ArgumentParser, args: argparse.Namespace, line: st
 
 def _report(error: Exception, arguments: Sequence[str]) -> int:
     """Print an error as one sentence, with --traceback after its traceback, and return the exit code."""
+    from dropstep.cli.colour import painted
     from dropstep.cli.naming import in_options
     from dropstep.presentation.text import printable
 
@@ -111,7 +127,7 @@ def _report(error: Exception, arguments: Sequence[str]) -> int:
         text = f"not enough memory for this table; {measure}--exclude makes it smaller"
     elif not expected:
         text = f"internal error in dropstep ({type(error).__name__}: {text}); --traceback shows where"
-    print(f"dropstep: {printable(' '.join(text.split()))}", file=sys.stderr)
+    print(f"{painted('dropstep:', 'error', sys.stderr)} {printable(' '.join(text.split()))}", file=sys.stderr)
     return ERROR if expected else FAULT
 
 

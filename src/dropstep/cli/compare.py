@@ -8,6 +8,7 @@ from typing import Any
 
 from dropstep import __version__
 from dropstep.cli import facts, output
+from dropstep.cli.colour import painted
 from dropstep.cli.design import PARAMETERS, Design, read_design
 from dropstep.cli.naming import in_options
 from dropstep.cli.progress import Progress
@@ -19,6 +20,7 @@ SCHEMA = "dropstep.compare/3"
 
 def run(args: argparse.Namespace, command: str) -> int:
     """Run the command and return the exit code."""
+    output.check_writable("--report", args.report, args.file, (".html", ".htm"), overwrite=args.overwrite)
     with Progress(quiet=args.quiet) as progress:
         design = read_design(args, progress)
         progress.restart()
@@ -41,11 +43,50 @@ def run(args: argparse.Namespace, command: str) -> int:
     path = next((row.path for row in found.rows if row.path is not None), None)
     notes = design.notes_with(design.sample.notes if path is None else path.notes)
     facts.print_notes([*notes, *refusals], quiet=args.quiet)
+    _write(design, found, results, notes, args, command)
     if args.format == "json":
         output.show(_as_json(design, found, results, notes, args, command))
     else:
         output.show(_as_table(design, found, results, args) if args.format == "table" else _as_csv(results))
+    facts.print_written([args.report], quiet=args.quiet)
     return 0
+
+
+def _write(
+    design: Design,
+    found: Comparison,
+    results: list[dict[str, Any]],
+    notes: Sequence[str],
+    args: argparse.Namespace,
+    command: str,
+) -> None:
+    """Write the report, if one is requested."""
+    if not args.report:
+        return
+    from dropstep.presentation.comparison import Compared, comparison_html
+
+    rows = [
+        Compared(
+            row["strategy"],
+            row["n_features"],
+            row["features"] or (),
+            next(iter(row["errors"].values()))["folds"] if row["errors"] else (),
+            row["n_evaluations"],
+            row["refusal"] or "",
+        )
+        for row in results
+    ]
+    content = comparison_html(
+        rows,
+        measure=_measure(found),
+        verdict=found.verdict,
+        title=f"Strategies on {design.source.shown}",
+        command=command,
+        data=facts.facts(design),
+        notes=notes,
+    )
+    with output.output_files() as temporary:
+        temporary(args.report).write_text(content, encoding="utf-8", newline="\n")
 
 
 def _result(row: Row, design: Design) -> dict[str, Any]:
@@ -86,9 +127,10 @@ def _as_table(design: Design, found: Comparison, results: list[dict[str, Any]], 
     grouped = " of whole groups" if design.rows.groups is not None else ""
     below = (
         f"{_measure(found)}: mean ± standard deviation over {args.folds} folds{grouped} (seed {args.seed}), "
-        f"selection repeated inside every fold: {found.verdict}.\nfeatures, evaluations and time: on all rows."
+        f"selection repeated inside every fold.\nfeatures, evaluations and time: on all rows."
     )
-    return "\n\n".join([facts.heading(design), table, below])
+    verdict = painted(f"{found.verdict[:1].upper()}{found.verdict[1:]}.", "bold")
+    return "\n\n".join([facts.heading(design), verdict, table, below])
 
 
 def _spread(errors: dict[str, Any] | None) -> str:
@@ -119,7 +161,7 @@ def _as_json(
             "schema": SCHEMA,
             "dropstep": __version__,
             "command": command,
-            **facts.as_data(design),
+            **facts.as_data(design, columns=args.columns),
             "measure": found.measure,
             "folds": args.folds,
             "seed": args.seed,

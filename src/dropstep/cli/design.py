@@ -18,6 +18,7 @@ from dropstep.cli.complete import complete
 from dropstep.cli.naming import brief, in_options, listed, option_list
 from dropstep.cli.progress import Progress
 from dropstep.cli.roles import Roles, roles_of
+from dropstep.cli.suggestions import stands_in_first_column
 from dropstep.cli.table_input import AnyDesign, ColumnLine
 from dropstep.cli.usable import as_table, usable
 from dropstep.data.frame import Frame
@@ -185,12 +186,12 @@ def read_design(args: argparse.Namespace, progress: Progress) -> Design:
 def layout_of(args: argparse.Namespace) -> Layout:
     """The layout of a text file that the options describe."""
     numerals = Numerals(args.decimal, args.thousands, MISSING if args.na is None else tuple(args.na))
-    return Layout(not args.no_header, args.separator, args.encoding, args.skip, numerals)
+    return Layout(not args.no_header, args.separator, args.encoding, args.skip, args.transpose, numerals)
 
 
 def design_of(source: Source, args: argparse.Namespace) -> Design:
     """Make the design of a file from the options."""
-    roles = roles_of(args, source.names)
+    roles = _roles(source, args)
     notes = [in_options(note) for note in source.notes]
     columns = tuple(_converted(j, column, roles) for j, column in enumerate(source.columns))
     features, missing = complete(columns, usable(columns, roles, notes), roles, args.missing, notes)
@@ -227,6 +228,20 @@ def design_of(source: Source, args: argparse.Namespace) -> Design:
         sample,
         tuple(notes),
     )
+
+
+def _roles(source: Source, args: argparse.Namespace) -> Roles:
+    """Roles of the columns; a target that stands in the first column suggests that the table is transposed."""
+    try:
+        return roles_of(args, source.names)
+    except ValueError:
+        first = source.columns[0].cells.original()
+        if args.target is None or not stands_in_first_column(args.target, source.names, first):
+            raise
+        raise ValueError(
+            f"--target {shortened(args.target)}: no such column, but a row of the first column has that name; if rows "
+            "are features and columns are samples, add --transpose"
+        ) from None
 
 
 def _rows(roles: Roles, columns: Sequence[Column]) -> Rows:

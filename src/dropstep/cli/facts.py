@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from dropstep.cli import output
+from dropstep.cli.colour import painted
 from dropstep.cli.table_input import AnyDesign
 from dropstep.presentation.text import printable
 from dropstep.readers.wording import counted, shortened
@@ -19,8 +21,8 @@ def facts(design: AnyDesign) -> dict[str, Any]:
     used, read = design.shape[0], design.rows_read
     return {
         "File": design.shown,
-        "Rows": used if used == read else f"{used} of {read}",
-        "Features": f"{sum(line.role == 'feature' for line in design.listing)} ({_kinds(design)})",
+        "Rows": used if used == read else f"{used:,} of {read:,}",
+        "Features": f"{sum(line.role == 'feature' for line in design.listing):,} ({_kinds(design)})",
         "Target": f"{', '.join(map(shortened, design.target_names))}, {_target(design)}",
     }
 
@@ -41,20 +43,22 @@ def _target(design: AnyDesign) -> str:
 def heading(design: AnyDesign) -> str:
     """The facts as the lines above a table."""
     known = facts(design)
+    n = known["Rows"]
     lines = [
-        f"{known['File']}: {known['Rows']} row{'' if known['Rows'] == 1 else 's'}",
+        f"{known['File']}: {n if isinstance(n, str) else f'{n:,}'} row{'' if n == 1 else 's'}",
         f"features: {known['Features']}",
         f"target: {known['Target']}",
     ]
-    return "\n".join(map(printable, lines))
+    return "\n".join(output.wrapped(printable(line)) for line in lines)
 
 
-def as_data(design: AnyDesign) -> dict[str, Any]:
-    """The facts for JSON: the file, its rows, its columns and its target."""
+def as_data(design: AnyDesign, *, columns: bool = True) -> dict[str, Any]:
+    """The facts for JSON: the file, its rows, its target and, if requested, its columns."""
+    listed = [{"name": line.name, "type": line.kind, "role": line.role} for line in design.listing]
     return {
         "file": design.file,
         "rows": {"read": design.rows_read, "used": design.shape[0]},
-        "columns": [{"name": line.name, "type": line.kind, "role": line.role} for line in design.listing],
+        **({"columns": listed} if columns else {}),
         "target": {"names": list(design.target_names), "classes": design.class_counts() or None},
     }
 
@@ -62,4 +66,10 @@ def as_data(design: AnyDesign) -> dict[str, Any]:
 def print_notes(notes: Sequence[str], *, quiet: bool) -> None:
     """Print notes to standard error, one line each."""
     for note in () if quiet else notes:
-        print(f"note: {printable(note)}", file=sys.stderr)
+        print(f"{painted('note:', 'warning', sys.stderr)} {printable(note)}", file=sys.stderr)
+
+
+def print_written(files: Sequence[str | None], *, quiet: bool) -> None:
+    """Print the names of the files that were written to standard error."""
+    for file in () if quiet else filter(None, files):
+        print(f"wrote {printable(file)}", file=sys.stderr)

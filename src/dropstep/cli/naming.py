@@ -8,6 +8,7 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 
+from dropstep.readers import read
 from dropstep.readers.wording import quoted, shortened
 
 # Parameters in messages of the library, and the options that correspond to them.
@@ -23,6 +24,11 @@ MAX_LIST, MAX_QUOTE = 200, 100  # characters
 _RANGE = re.compile(r"(\d+)-(\d+)", re.ASCII)
 _LONG_QUOTE = re.compile(rf"'([^']{{{MAX_QUOTE},}})'")
 _WHOLE = re.compile(r"-?\d+", re.ASCII)
+
+
+def column_names(file: str) -> tuple[str, ...]:
+    """Names of the columns of a file."""
+    return read(file).names
 
 
 def find_all(option: str, texts: Iterable[str] | None, names: Sequence[str]) -> tuple[int, ...]:

@@ -12,10 +12,12 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import textwrap
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
+from dropstep.cli.colour import painted
 from dropstep.files import atomic_files
 from dropstep.presentation import text
 from dropstep.readers import Column
@@ -24,9 +26,55 @@ _FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 
-def as_table(head: Sequence[str], rows: Sequence[Sequence[str]], sides: str) -> str:
-    """Format an aligned table, no wider than the terminal if standard output is one."""
-    return text.table(head, rows, sides, shutil.get_terminal_size().columns if sys.stdout.isatty() else None)
+def terminal_width() -> int | None:
+    """Width of the terminal; None if standard output is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def as_table(head: Sequence[str], rows: Sequence[Sequence[str]], sides: str, struck: Collection[int] = ()) -> str:
+    """Format an aligned table, no wider than the terminal if standard output is one.
+
+    Columns of numbers that do not fit follow in further tables, below the first column again. On a terminal with
+    colours the head is bold, and the rows of `struck` are dim.
+    """
+    limit, parts = terminal_width(), [list(range(len(head)))]
+    if limit is not None:
+        parts = _fitting(head, rows, sides, limit)
+    tables = []
+    for part in parts:
+        lines = text.table(
+            [head[j] for j in part], [[row[j] for j in part] for row in rows], "".join(sides[j] for j in part), limit
+        ).split("\n")
+        lines[0] = painted(lines[0], "bold")
+        tables.append("\n".join(painted(line, "dim") if i - 2 in struck else line for i, line in enumerate(lines)))
+    return "\n\n".join(tables)
+
+
+def _fitting(head: Sequence[str], rows: Sequence[Sequence[str]], sides: str, limit: int) -> list[list[int]]:
+    """Columns by table, so that no table is wider than the limit; the leading columns of text are in all of them."""
+    lead = [j for j in range(len(sides)) if set(sides[: j + 1]) == {"<"}]
+    if len(lead) in (0, len(sides)):
+        return [list(range(len(head)))]
+    widths = [
+        max(text.width(line[j]) for line in (head, *rows)) if side == ">" else text.MIN_WIDTH
+        for j, side in enumerate(sides)
+    ]
+    first = sum(widths[j] + text.GAP for j in lead)
+    parts: list[list[int]] = [[]]
+    used = first
+    for j in range(len(lead), len(head)):
+        if parts[-1] and used + widths[j] > limit:
+            parts.append([])
+            used = first
+        parts[-1].append(j)
+        used += widths[j] + text.GAP
+    return [[*lead, *part] for part in parts]
+
+
+def wrapped(paragraph: str) -> str:
+    """A paragraph in lines no longer than the terminal, if standard output is one."""
+    limit = terminal_width()
+    return paragraph if limit is None else textwrap.fill(paragraph, max(limit, 20), break_on_hyphens=False)
 
 
 def as_json(value: Any) -> str:

@@ -7,10 +7,12 @@ import re
 from typing import Any, NoReturn
 
 from dropstep import __version__
+from dropstep.cli.certainty import halves, share
 from dropstep.cli.moments import add_parser as add_moments
 from dropstep.cli.naming import brief
 from dropstep.cli.schema import DOCUMENTS
 from dropstep.cli.specs import criterion_of, model_of, strategy_of
+from dropstep.cli.suggestions import option_hint, target_hint
 from dropstep.cli.values import character, integer_from, jobs_of, seconds_of, separator, strategies, threshold
 from dropstep.data.missing import MISSING as MISSING_CHOICES
 from dropstep.models.families import MODELS
@@ -114,10 +116,16 @@ class Parser(argparse.ArgumentParser):
         found, unknown = self.parse_known_args(args, namespace)
         prog = " ".join(filter(None, [self.prog, found.command]))
         if unknown:
-            self.exit(2, _error(prog, f"unrecognized arguments: {' '.join(unknown)}"))
+            self.exit(2, _error(prog, option_hint(unknown, self._options(found.command))))
         if getattr(found, "target", "") is None and getattr(found.model, "kind", found.model) != "cox":
-            self.exit(2, _error(prog, "the following arguments are required: --target"))
+            self.exit(2, _error(prog, target_hint(found.file)))
         return found
+
+    def _options(self, command: str | None) -> list[str]:
+        """The options of a command."""
+        commands = next(action for action in self._actions if isinstance(action, argparse._SubParsersAction))
+        own = commands.choices[command] if command else self
+        return [name for action in own._actions for name in action.option_strings]
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, _error(self.prog, message))
@@ -165,8 +173,13 @@ def build_parser() -> Parser:
 def _add_others(commands: argparse._SubParsersAction[Parser]) -> None:
     """The commands that read no table."""
     commands.add_parser(
-        "demo", help="the paper's comparison in a minute", description="The paper's comparison in a minute."
+        "demo",
+        help="a selection with its report, and the paper's comparison",
+        description="A selection on real data with its report, then the paper's comparison, in a minute.",
     )
+    columns = commands.add_parser("columns", help="print the names of the columns of a table")
+    columns.description = "Print the names of the columns of a table, one per line."
+    columns.add_argument("file", metavar="FILE", help="CSV, TSV, Parquet or Arrow, gzipped or not")
     schema = commands.add_parser("schema", help="print the JSON Schema of a document")
     schema.description = "Print the JSON Schema of the output of --format json; plan is that of select --dry-run."
     schema.add_argument("document", choices=DOCUMENTS)
@@ -178,9 +191,14 @@ def _add_others(commands: argparse._SubParsersAction[Parser]) -> None:
 
 def _add_table(parser: Parser) -> None:
     parser.add_argument("file", metavar="FILE", help="CSV, TSV, Parquet or Arrow, gzipped or not; - is standard input")
-    parser.add_argument("--target", metavar="COLS", help="target column or columns (required, except with --model cox)")
+    parser.add_argument(
+        "--target", "-t", metavar="COLS", help="target column or columns (required, except with --model cox)"
+    )
     layout = parser.add_argument_group("input")
     layout.add_argument("--no-header", action="store_true", help="the first line is data, not column names")
+    layout.add_argument(
+        "--transpose", action="store_true", help="rows are features and columns are samples; names are in column 1"
+    )
     layout.add_argument("--skip", type=integer_from(0), default=0, metavar="N", help="skip N lines before the header")
     layout.add_argument(
         "--separator", type=separator, metavar="CHAR", help="a character, tab or space (default: detected)"
@@ -227,12 +245,17 @@ def _add_select(parser: Parser) -> None:
         "--max-time", type=seconds_of, metavar="SECONDS", help="end the search after SECONDS with the path so far"
     )
     _add_fits(parser.add_argument_group("estimators"))
+    _add_certainty(parser.add_argument_group("certainty"))
     output = parser.add_argument_group("output")
-    output.add_argument("--report", metavar="FILE", help="write an HTML report to FILE")
+    output.add_argument("--report", "-r", metavar="FILE", help="write an HTML report to FILE")
     output.add_argument(
         "--output",
+        "-o",
         metavar="FILE",
         help="write the selected columns and the target to FILE: .csv, .tsv (.gz) or .parquet",
+    )
+    output.add_argument(
+        "--no-check", action="store_true", help="omit stability and held-out error, which take about 100 searches"
     )
     output.add_argument("--overwrite", action="store_true", help="replace existing files")
     output.add_argument("--dry-run", action="store_true", help="show the plan and its cost without searching")
@@ -259,6 +282,21 @@ def _add_fits(fits: argparse._ArgumentGroup) -> None:
     fits.add_argument("--checkpoint", metavar="FILE", help="write every fit to FILE, and resume from it")
 
 
+def _add_certainty(sure: argparse._ArgumentGroup) -> None:
+    sure.add_argument(
+        "--stability",
+        type=halves,
+        metavar="N",
+        help="repeat the selection on N random halves of the rows, and report how often each feature is selected",
+    )
+    sure.add_argument(
+        "--holdout",
+        type=share,
+        metavar="SHARE",
+        help="select without a random SHARE of the rows, such as 0.3, and report scores and coefficients on them",
+    )
+
+
 def _add_compare(parser: Parser) -> None:
     search = parser.add_argument_group("search")
     search.add_argument(
@@ -276,7 +314,10 @@ def _add_compare(parser: Parser) -> None:
     )
     folds.add_argument("--groups-column", metavar="COL", help="keep rows with the same value in one fold")
     folds.add_argument("--svm", action="store_true", help="for classes, also report a support vector machine")
-    _add_common(parser.add_argument_group("output"))
+    output = parser.add_argument_group("output")
+    output.add_argument("--report", "-r", metavar="FILE", help="write an HTML report to FILE")
+    output.add_argument("--overwrite", action="store_true", help="replace existing files")
+    _add_common(output)
 
 
 def _add_model(search: argparse._ArgumentGroup) -> None:
@@ -330,8 +371,9 @@ def _add_thresholds(search: argparse._ArgumentGroup) -> None:
         "--enter",
         type=threshold,
         default="auto",
-        metavar="GAIN|pLEVEL",
-        help="a feature enters if its gain exceeds GAIN, or if it is significant at LEVEL, as in p0.15",
+        metavar="GAIN|pLEVEL|RULE",
+        help="a feature enters if its gain exceeds GAIN, or if it is significant at LEVEL, as in p0.15; or "
+        "permutation:0.05, or knockoffs:0.1 (with --strategy forward)",
     )
     search.add_argument(
         "--leave",
@@ -356,7 +398,8 @@ def _add_common(output: argparse._ArgumentGroup) -> None:
     output.add_argument(
         "--format", choices=("table", "json", "csv"), default="table", help="format of standard output (default: table)"
     )
-    output.add_argument("--quiet", action="store_true", help="print no notes and no progress")
+    output.add_argument("--columns", action="store_true", help="with --format json, also list all columns of the file")
+    output.add_argument("--quiet", "-q", action="store_true", help="print no notes and no progress")
     output.add_argument("--traceback", action="store_true", help="print the traceback of an error")
 
 

@@ -7,25 +7,27 @@ import warnings
 from dataclasses import replace
 from typing import Any
 
-from dropstep import __version__
 from dropstep.cli import INTERRUPTED, facts, output
-from dropstep.cli.design import FITS, PARAMETERS, read_design
+from dropstep.cli.certainty import Certainty, as_text, certainty, split
+from dropstep.cli.colour import painted
+from dropstep.cli.design import FITS, PARAMETERS, Design, read_design
 from dropstep.cli.plan import planned
 from dropstep.cli.progress import Progress
+from dropstep.cli.select_json import as_data
 from dropstep.cli.streamed import is_large, streamed_design
 from dropstep.cli.table_input import AnyDesign
-from dropstep.coefficients import Coefficients
-from dropstep.presentation.coefficients import heads, label, sentences
+from dropstep.evidence import Evidence
+from dropstep.presentation.coefficients import heads, sentences
 from dropstep.presentation.coefficients import lines as coefficient_lines
-from dropstep.presentation.summary import Entry, entries, moves, reversals
-from dropstep.presentation.text import MAX_TEXT_WIDTH, printable
+from dropstep.presentation.summary import moves, reversals
+from dropstep.presentation.text import MAX_TEXT_WIDTH, count, plain, printable
+from dropstep.presentation.verdict import next_step, verdict
 from dropstep.readers.wording import counted
-from dropstep.result import PartialTest, SelectionPath, Step, StopReason
+from dropstep.result import SelectionPath, Step, StopReason
 from dropstep.search.strategies import as_strategy
 from dropstep.select import select
-from dropstep.subsets import Subsets
 
-SCHEMA = "dropstep.select/2"
+MAX_SHARES = 10  # features whose stability the table shows
 
 
 def run(args: argparse.Namespace, command: str) -> int:
@@ -37,13 +39,18 @@ def run(args: argparse.Namespace, command: str) -> int:
         if args.dry_run:
             notes, result = design.notes_with(design.known.notes), planned(design, args, command)
         else:
-            path = _search(design, args, progress)
+            inside, outside = split(design, args)
+            path = _search(inside, args, progress)
+            found = certainty(inside, outside, path, args, _parameters(inside, args))
             path = replace(path, notes=design.notes_with(path.notes), coefficients=design.named(path.coefficients))
-            _write(design, path, args, command)
-            notes, result = path.notes, _formatted(design, path, args.format, command)
+            evidence = _assessed(inside, path, found, args, progress)
+            _write(design, path, found, args, command, evidence)
+            notes, result = path.notes, _formatted(design, path, found, args, command, evidence)
             interrupted = path.stop is StopReason.INTERRUPTED
     facts.print_notes(notes, quiet=args.quiet)
     output.show(result)
+    if not args.dry_run:
+        facts.print_written([args.output, args.report], quiet=args.quiet)
     return INTERRUPTED if interrupted else 0
 
 
@@ -71,8 +78,7 @@ def _search(design: AnyDesign, args: argparse.Namespace, progress: Progress) -> 
 
     progress.restart()
     progress.update(f"{as_strategy(args.strategy)[0]} over {counted(len(design.names), 'feature')}")
-    parameters = {name: getattr(args, name) for name in ("strategy", *PARAMETERS, *FITS)} | design.parameters
-    parameters |= {"equivalents": bool(args.report) or args.format == "json"}
+    parameters = _parameters(design, args) | {"equivalents": bool(args.report) or args.format == "json"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # they are among the notes of the path
         return select(
@@ -83,7 +89,44 @@ def _search(design: AnyDesign, args: argparse.Namespace, progress: Progress) -> 
         )
 
 
-def _write(design: AnyDesign, path: SelectionPath, args: argparse.Namespace, command: str) -> None:
+def _parameters(design: AnyDesign, args: argparse.Namespace) -> dict[str, Any]:
+    """The parameters of select."""
+    return {name: getattr(args, name) for name in ("strategy", *PARAMETERS, *FITS)} | design.parameters
+
+
+def _assessed(
+    design: AnyDesign, path: SelectionPath, found: Certainty, args: argparse.Namespace, progress: Progress
+) -> Evidence | None:
+    """Stability and held-out error for the report; None without a report, and for a search that was interrupted."""
+    if not args.report or args.no_check or path.stop is StopReason.INTERRUPTED:
+        return None
+    if not isinstance(design, Design):
+        return None
+    from dropstep.evaluation.assess import assess
+
+    progress.restart()
+    rows = design.rows
+    return assess(
+        path,
+        design.table,
+        design.y,
+        sample_weight=rows.weights,
+        offset=rows.offset,
+        strata=rows.strata,
+        sample_groups=rows.groups,
+        tick=progress.update,
+        known=found.stability,
+    )
+
+
+def _write(
+    design: AnyDesign,
+    path: SelectionPath,
+    found: Certainty,
+    args: argparse.Namespace,
+    command: str,
+    evidence: Evidence | None,
+) -> None:
     """Write the requested files: all of them, or none."""
     _check_files(args)  # again: the search may have taken long
     with output.output_files() as temporary:
@@ -94,32 +137,77 @@ def _write(design: AnyDesign, path: SelectionPath, args: argparse.Namespace, com
         if args.report:
             from dropstep.presentation.report import report_html
 
-            page = report_html(path, command=command, data=facts.facts(design))
+            known: dict[str, Any] = {"stability": found.stability, "holdout": found.holdout, "evidence": evidence}
+            page = report_html(path, command=command, data=facts.facts(design), **known)
             temporary(args.report).write_text(page, encoding="utf-8", newline="\n")
 
 
 # --- formats ---------------------------------------------------------------------------------------------------------
 
 
-def _formatted(design: AnyDesign, path: SelectionPath, form: str, command: str) -> str:
-    if form == "json":
-        return output.as_json(_as_data(design, path, command))
-    return as_csv(path) if form == "csv" else _as_table(design, path)
+def _formatted(
+    design: AnyDesign,
+    path: SelectionPath,
+    found: Certainty,
+    args: argparse.Namespace,
+    command: str,
+    evidence: Evidence | None,
+) -> str:
+    if args.format == "json":
+        return output.as_json(as_data(design, path, command, evidence, found, columns=args.columns))
+    return as_csv(path) if args.format == "csv" else _as_table(design, path, found, evidence)
 
 
-def _as_table(design: AnyDesign, path: SelectionPath) -> str:
-    """All additions and removals, then a summary, with the selected features if the table does not list them."""
+def _as_table(design: AnyDesign, path: SelectionPath, found: Certainty, evidence: Evidence | None) -> str:
+    """The selected features first; then all additions and removals, the coefficients, and why the search ended."""
     rows, resampled = [], any(step.score_std_error is not None for step in path.steps)
-    for i, (step, _, phase) in enumerate(moves(path), start=1):
+    made = moves(path)
+    for i, (step, _, phase) in enumerate(made, start=1):
         certainty = step.score_std_error if resampled else None if step.test is None else step.test.p_value
         shown = "" if certainty is None else f"{certainty:.2g}"
-        rows.append([str(i), _features(path, step), f"{step.gain:.5g}", f"{step.score:.6g}", shown, phase])
+        rows.append([str(i), _features(path, step), plain(step.gain, 5), plain(step.score, 6), shown, phase])
     head = ["#", "feature", "gain", path.criterion, "std. error" if resampled else "p", "phase"]
-    table = [output.as_table(head, rows, "><>>><")] if rows else []
-    nothing = [] if path.selected else ["No feature is selected."]
-    summary = [printable(str(path).split("\n", 1)[0]), *_selected(path), *_reversals(path)]
-    best = _best_subsets(path)
-    return "\n\n".join([facts.heading(design), *table, *nothing, *_coefficients(path), *best, "\n".join(summary)])
+    gone = [i for i, move in enumerate(made) if len(move.removed) == len(move.step.features)]
+    table = [output.as_table(head, rows, "><>>><", gone)] if rows else []
+    sure = _sure(path, evidence)
+    about = [*_coefficients(path), *_best_subsets(path), *map(output.wrapped, as_text(found, path))]
+    return "\n\n".join([facts.heading(design), _selected(path), *sure, *table, *about, _summary(path)])
+
+
+def _sure(path: SelectionPath, evidence: Evidence | None) -> list[str]:
+    """How sure the selection is, where that was computed: stability, verdict, and what to do next."""
+    if evidence is None:
+        return []
+    lines = [verdict(path, evidence), *evidence.omitted, next_step(path, evidence)]
+    if evidence.frequencies is not None and path.selected:
+        shares = [f"{path.names((j,))[0]} {evidence.frequencies[j]:.0%}" for j in path.selected[:MAX_SHARES]]
+        more = f" and {len(path.selected) - MAX_SHARES:,} more" if len(path.selected) > MAX_SHARES else ""
+        lines.insert(0, f"Selected again on {evidence.n_halves} half-samples: {', '.join(shares)}{more}.")
+    return ["\n".join(output.wrapped(printable(line)) for line in lines if line)]
+
+
+def _selected(path: SelectionPath) -> str:
+    """The answer: which features."""
+    names = printable(", ".join(path.selected_names))
+    if not path.selected:
+        return painted(f"None of the {count(path.n_features, 'feature')} is selected.", "bold")
+    lead = f"{len(path.selected):,} of {count(path.n_features, 'feature')} selected: "
+    return output.wrapped(painted(lead, "bold") + names)
+
+
+def _summary(path: SelectionPath) -> str:
+    """How the search went, and why it ended."""
+    fits = f", {count(path.n_fits, 'fit')}" if path.n_fits else ""
+    found = reversals(path)
+    lines = [
+        f"{path.strategy} by {path.criterion} ({path.model}): score {plain(path.score, 6)}, "
+        f"{count(path.n_evaluations, 'evaluation')}{fits}.",
+        f"Stopped because {path.why}.",
+    ]
+    if found.dropped or found.removed:
+        entered = f"{len(found.dropped):,} ({len(found.entered):,} entered later)"
+        lines.append(f"Dropped: {entered}; removed: {len(found.removed):,}.")
+    return "\n".join(output.wrapped(printable(line)) for line in lines)
 
 
 def _best_subsets(path: SelectionPath) -> list[str]:
@@ -137,11 +225,11 @@ def _coefficients(path: SelectionPath) -> list[str]:
     fit = path.coefficients
     rows = [
         [*filter(None, (line.target,)), line.name, *line.numbers]
-        for line in coefficient_lines(fit, "{:.5g}".format, "{:.2g}".format)
+        for line in coefficient_lines(fit, lambda value: plain(value, 5), "{:.2g}".format)
     ]
     n_texts = len(rows[0]) - len(heads(fit))
     head = [*("target", "coefficient")[-n_texts:], *heads(fit)]
-    return [output.as_table(head, rows, "<" * n_texts + ">" * len(heads(fit))), sentences(fit)]
+    return [output.as_table(head, rows, "<" * n_texts + ">" * len(heads(fit))), output.wrapped(sentences(fit))]
 
 
 def _features(path: SelectionPath, step: Step) -> str:
@@ -149,23 +237,6 @@ def _features(path: SelectionPath, step: Step) -> str:
     names = " + ".join(path.names(step.features))
     too_long = step.phase == "start" and len(names) > MAX_TEXT_WIDTH
     return f"{len(step.features)} features" if too_long else names
-
-
-def _selected(path: SelectionPath) -> list[str]:
-    """The selected features in one line, if removals or a start step make the table differ from the selection."""
-    several = any(step.phase == "start" and len(step.features) > 1 for step in path.steps)
-    removed = any(step.action == "remove" for step in path.steps)
-    if not path.selected or not (several or removed):
-        return []
-    return [printable(f"selected: {', '.join(path.selected_names)}")]
-
-
-def _reversals(path: SelectionPath) -> list[str]:
-    """Numbers of features that were dropped, entered after that, and removed."""
-    found = reversals(path)
-    if not found.dropped and not found.removed:
-        return []
-    return [f"dropped: {len(found.dropped)} ({len(found.entered)} entered later); removed: {len(found.removed)}"]
 
 
 def as_csv(path: SelectionPath) -> str:
@@ -176,77 +247,3 @@ def as_csv(path: SelectionPath) -> str:
         for i, (step, _, _) in enumerate(moves(path), start=1)
     ]
     return output.as_csv([head, *rows])
-
-
-def _as_data(design: AnyDesign, path: SelectionPath, command: str) -> dict[str, Any]:
-    return {
-        "schema": SCHEMA,
-        "dropstep": __version__,
-        "command": command,
-        **facts.as_data(design),
-        "strategy": path.strategy,
-        "model": path.model,
-        "criterion": path.criterion,
-        "greater_is_better": path.greater_is_better,
-        "solver": path.solver,
-        "n_candidates": path.n_candidates,
-        "selected": [_entry(path, entry) for entry in entries(path)],
-        "score": path.score,
-        "start": path.start,
-        "stop": {"reason": path.stop.name.lower(), "text": str(path.stop)},
-        "n_evaluations": path.n_evaluations,
-        "n_fits": path.n_fits,
-        "fits_saved": path.fits_saved,
-        "r2": path.r2,
-        "adj_r2": path.adj_r2,
-        "df_resid": None if path.coefficients is None else path.coefficients.df_resid,
-        "effect": None if path.coefficients is None else path.coefficients.effect,
-        "coefficients": [] if path.coefficients is None else _coefficient_rows(path.coefficients),
-        "steps": [
-            {
-                "phase": step.phase,
-                "action": step.action,
-                "features": path.names(step.features),
-                "gain": step.gain,
-                "score": step.score,
-                "score_std_error": step.score_std_error,
-                "pool": step.pool,
-                "test": _test(step.test),
-            }
-            for step in path.steps
-        ],
-        "ranking": dict(zip(design.names, path.ranking, strict=True)),
-        "subsets": None if path.subsets is None else _subsets(path, path.subsets),
-        "notes": path.notes,
-    }
-
-
-def _subsets(path: SelectionPath, found: Subsets) -> dict[str, Any]:
-    sets = [{"size": one.size, "features": path.names(one.features), "score": one.score} for one in found.sets]
-    return {"gap": found.gap, "sets": sets}
-
-
-def _coefficient_rows(fit: Coefficients) -> list[dict[str, Any]]:
-    rows, ratios = fit.rows(), fit.ratios()
-    limits = [(None,) * 3] * len(rows) if ratios is None else ratios.tolist()
-    return [
-        {**row._asdict(), "target": label(row.target), "ratio": ratio, "lower": lower, "upper": upper}
-        for row, (ratio, lower, upper) in zip(rows, limits, strict=True)
-    ]
-
-
-def _test(test: PartialTest | None) -> dict[str, Any] | None:
-    return None if test is None else {"statistic": test.statistic, "df": test.df, "p_value": test.p_value}
-
-
-def _entry(path: SelectionPath, entry: Entry) -> dict[str, Any]:
-    first = entry.features[0]
-    near = (path.equivalents or {}).get(first, ())
-    return {
-        "features": path.names(entry.features),
-        "phase": entry.step.phase,
-        "gain": entry.step.gain,
-        "score": entry.step.score,
-        "loss": (path.losses or {}).get(first),
-        "equivalents": [{"feature": path.names((j,))[0], "loss": loss} for j, loss in near],
-    }

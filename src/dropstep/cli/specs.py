@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from dropstep.cli.estimators import estimator_of, is_scorer
+from dropstep.foreign import alias_of, did_you_mean
 from dropstep.models.families import FAMILIES
 from dropstep.models.glm.family import LikelihoodFamily
 from dropstep.models.least_squares.criteria import CRITERIA, Criterion
@@ -46,9 +47,11 @@ def strategy_of(text: str) -> str | ParametricStrategy:
 
 def _named(what: str, text: str, names: list[str], classes: Mapping[str, type[Named]]) -> str | Named:
     """A name, or an object of the class of that name."""
-    name, _, arguments = text.partition(":")
-    if name not in names:
-        raise argparse.ArgumentTypeError(f"unknown {what} {name!r}; choose from {', '.join(names)}")
+    given, _, arguments = text.partition(":")
+    name = alias_of(given, names)
+    if name is None:
+        hint = did_you_mean(given, names)
+        raise argparse.ArgumentTypeError(f"unknown {what} {given!r}; {hint}choose from {', '.join(names)}")
     if not arguments:
         return name
     known = parameters(classes.get(name))

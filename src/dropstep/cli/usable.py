@@ -22,6 +22,12 @@ def usable(columns: Sequence[Column], roles: Roles, notes: list[str]) -> list[in
     if refused := [columns[j].name for j in dates if j in named]:
         holds = "holds" if len(refused) == 1 else "hold"
         raise ValueError(f"{listed(refused)} {holds} dates or lists, which cannot be features; derive numbers first")
+    empty = [j for j in candidates if columns[j].kind == "empty" and j not in named]
+    if empty:
+        notes.append(
+            f"ignored blank {'column' if len(empty) == 1 else 'columns'}: {listed([columns[j].name for j in empty])}"
+        )
+        candidates = [j for j in candidates if j not in set(empty)]
     if dates:
         shown = listed([columns[j].name for j in dates])
         notes.append(f"ignored columns with dates or lists: {shown} (derive numbers such as the year)")

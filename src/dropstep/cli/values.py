@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
+from dropstep.foreign import alias_of, did_you_mean
 from dropstep.search.strategies import STRATEGIES
 
-if TYPE_CHECKING:
-    from dropstep.search.rules import Significance
+RULES = {"permutation": "Permutation", "knockoffs": "Knockoffs"}
 
 
 def integer_from(minimum: int) -> Any:
@@ -25,10 +25,13 @@ def integer_from(minimum: int) -> Any:
     return integer
 
 
-def threshold(text: str) -> float | Significance | Literal["auto"]:
-    """A number in units of the criterion, auto, or a significance level: p0.05."""
+def threshold(text: str) -> Any:
+    """A number in units of the criterion, auto, a significance level (p0.05), or a rule such as permutation:0.05."""
     if text == "auto":
         return "auto"
+    name, colon, value_text = text.partition(":")
+    if colon and name in RULES:
+        return _rule(name, value_text, text)
     try:
         value = float(text.removeprefix("p"))
     except ValueError:
@@ -44,6 +47,15 @@ def threshold(text: str) -> float | Significance | Literal["auto"]:
     return Significance(value)
 
 
+def _rule(name: str, value: str, text: str) -> Any:
+    from dropstep.search import calibrated
+
+    try:
+        return getattr(calibrated, RULES[name])(float(value))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be {name}: and a share between 0 and 1; got {text!r}") from None
+
+
 def character(text: str) -> str:
     if len(text) != 1:
         raise argparse.ArgumentTypeError(f"must be one character; got {text!r}")
@@ -56,11 +68,12 @@ def separator(text: str) -> str:
 
 
 def strategies(text: str) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-    unknown = [name for name in names if name not in STRATEGIES]
-    if unknown or not names:
-        raise argparse.ArgumentTypeError(f"unknown strategy in {text!r}; choose from {', '.join(STRATEGIES)}")
-    return names
+    given = [name.strip() for name in text.split(",") if name.strip()]
+    names = [alias_of(name, STRATEGIES) for name in given]
+    if None in names or not names:
+        hint = did_you_mean(given[names.index(None)], STRATEGIES) if names else ""
+        raise argparse.ArgumentTypeError(f"unknown strategy in {text!r}; {hint}choose from {', '.join(STRATEGIES)}")
+    return tuple(dict.fromkeys(name for name in names if name is not None))
 
 
 def jobs_of(text: str) -> int:

@@ -28,6 +28,10 @@ class Survival:
     time: Floats
     event: NDArray[np.bool_]
 
+    def at(self, rows: NDArray[Any]) -> Survival:
+        """The times of some rows."""
+        return Survival(self.time[rows], self.event[rows])
+
 
 def as_numbers(y: Any, n_rows: int, model: str, weights: Floats | None) -> Floats:
     """Validate a response of numbers: not negative for model "poisson", positive for model "gamma".

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dropstep.data.duplicates import duplicates_note
 from dropstep.data.encoding import Encoding
 from dropstep.data.factor import Factor
 from dropstep.data.frame import Frame, frame_names, read, split_columns
@@ -132,27 +133,36 @@ class Sample(Features):
         """Number of passes over the values so far, rounded up; None if they are not counted."""
         return self.table.matrix.reads.n_passes or None
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows that are used."""
+        return self.table.n_rows
+
+    @property
+    def stratum(self) -> NDArray[np.intp] | None:
+        """Classes, or events (by stratum, if there are strata), that parts of the rows should share alike."""
+        if isinstance(self.target, Categorical):
+            return self.target.codes
+        event = getattr(self.target, "event", None)
+        if event is None:
+            return None
+        labels = np.zeros(len(event)) if self.strata is None else np.asarray(self.strata).astype(str)
+        return np.asarray(2 * np.unique(labels, return_inverse=True)[1] + event, dtype=np.intp)
+
     def at(self, rows: NDArray[np.intp]) -> Sample:
-        """The sample of some of its rows; classes without rows are omitted."""
+        """A part of the rows, with the encoding and the units of the whole table."""
+        target = self.target[rows] if isinstance(self.target, np.ndarray) else self.target.at(rows)
         return replace(
             self,
             table=self.table.at(rows),
-            target=_target_at(self.target, rows),
-            weights=_at(self.weights, rows),
-            offset=_at(self.offset, rows),
-            strata=_at(self.strata, rows),
-            groups=_at(self.groups, rows),
+            target=target,
+            weights=None if self.weights is None else self.weights[rows],
+            offset=None if self.offset is None else _at(self.offset, rows),
+            strata=None if self.strata is None else _at(self.strata, rows),
+            groups=None if self.groups is None else _at(self.groups, rows),
+            rows=None,
             features=self.features.at(rows),
         )
-
-
-def _target_at(target: Any, rows: NDArray[np.intp]) -> Any:
-    if isinstance(target, Categorical):
-        present, codes = np.unique(target.codes[rows], return_inverse=True)
-        return Categorical(target.labels[present], codes.ravel())
-    if isinstance(target, np.ndarray):
-        return target[rows]
-    return replace(target, **{name: values[rows] for name, values in vars(target).items()})
 
 
 def sample_of(
@@ -208,6 +218,7 @@ def sample_of(
     target = read_target(y, table.n_rows, weights)
     encoding, design = _encoded(table, excluded, target if ignore_separating else None, weights, given.missing, notes)
     notes += table_notes(design, encoding, table.names, excluded)
+    notes += duplicates_note(design, encoding, table.names, excluded)
     return Sample(
         names=table.names,
         n_features=table.n_features,

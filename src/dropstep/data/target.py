@@ -35,6 +35,10 @@ class Continuous:
 
     values: NDArray[np.float64]
 
+    def at(self, rows: NDArray[Any]) -> Continuous:
+        """The targets of some rows."""
+        return Continuous(self.values[rows])
+
 
 @dataclass(frozen=True, eq=False)
 class Categorical:
@@ -50,6 +54,11 @@ class Categorical:
 
     labels: NDArray[Any]
     codes: NDArray[np.intp]
+
+    def at(self, rows: NDArray[Any]) -> Categorical:
+        """The classes of some rows; classes without rows are omitted."""
+        present, codes = np.unique(self.codes[rows], return_inverse=True)
+        return Categorical(self.labels[present], codes.astype(np.intp))
 
 
 Target = Continuous | Categorical

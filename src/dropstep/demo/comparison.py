@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 
 from dropstep import MallowsCp, SelectionPath, select
+from dropstep.demo import report
 from dropstep.demo.from_scratch import FromScratch, Procedure, per_sample_cp, trace_criterion
 
 Floats = NDArray[np.float64]
@@ -136,6 +137,7 @@ def printed(rows: list[Row]) -> str:
 
 
 def main() -> None:
+    report.main()
     rows = digits() + table_4(50) + table_4(80)
     saved = 1 - rows[0].evaluations / rows[2].evaluations
     ratios = [row.from_scratch / row.ours for row in rows]

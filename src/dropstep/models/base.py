@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,6 +98,28 @@ class Tests(Protocol):
         ...
 
 
+class EntryTest(NamedTuple):
+    """A test that candidates must pass in addition to the rules, because the criterion requires it.
+
+    Attributes
+    ----------
+    p_values : ndarray of float
+        One per unit; 0 where none was computed. A unit whose p-value exceeds the level has gain 0.
+    level : float
+    """
+
+    p_values: Floats
+    level: float
+
+
+class NullDistribution(Protocol):
+    """What the largest statistic over all candidates would be if none of them had an effect."""
+
+    def p_value(self, unit: int, n_permutations: int, seed: int) -> float:
+        """Share of the permutations, the data themselves counted as one, whose largest statistic reaches the unit's."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Scan:
     """Possible moves of one kind, by ascending unit.
@@ -122,8 +144,12 @@ class Scan:
         Standard errors of the gains, where they are means over folds.
     finalists : ndarray of bool or None
         Units among which the best is chosen, where gains of the others were estimated from fewer folds; None if all.
+    nulls : NullDistribution or None
+        None where the model cannot permute its residuals.
     tie : float
         Gains closer than this share of the largest are equal, and the lowest unit is chosen.
+    entry : EntryTest or None
+        The test that the criterion requires of candidates, if any.
     """
 
     units: Indices
@@ -136,7 +162,9 @@ class Scan:
     reason: StopReason | None = None
     std_errors: Floats | None = None
     finalists: Bools | None = None
+    nulls: NullDistribution | None = None
     tie: float = TIE
+    entry: EntryTest | None = None
 
     @property
     def eligible(self) -> Bools:
@@ -272,6 +300,36 @@ class Family(Protocol):
 
     def problem(self, sample: Any, solver: str, max_features: int | None) -> Problem:
         """The problem of a sample of this family; at most `max_features` units will be selected."""
+        ...
+
+
+@runtime_checkable
+class WithKnockoffs(Protocol):
+    """A problem whose columns can be extended by their knockoffs."""
+
+    def with_knockoffs(self, candidates: Indices, seed: int) -> Problem:
+        """The problem of candidate columns, followed by a knockoff of each."""
+        ...
+
+
+class RowBlocks(Protocol):
+    """Disjoint blocks of rows, unions of which are problems that need not read the rows."""
+
+    def halves(self, chosen: Indices) -> tuple[Problem, Problem]:
+        """The problem of the union of some blocks, and that of the other blocks."""
+        ...
+
+
+@runtime_checkable
+class SumsBlocks(Protocol):
+    """A family whose problems of unions of row blocks are sums over the blocks."""
+
+    def blocks(self, sample: Any, block: Indices, solver: str, max_features: int | None) -> RowBlocks | None:
+        """The blocks of a sample, given the block of each row; None where the rows themselves are the better source."""
+        ...
+
+    def prefers_blocks(self, sample: Any, solver: str, n_blocks: int) -> bool:
+        """Whether sums over blocks cost less than the rows themselves."""
         ...
 
 

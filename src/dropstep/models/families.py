@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dropstep.foreign import did_you_mean
 from dropstep.models.base import Family
 from dropstep.models.estimator.family import Estimator, is_estimator
 from dropstep.models.glm.family import Cox, Gamma, LikelihoodFamily, Logistic, Poisson
@@ -21,6 +22,11 @@ FAMILIES: dict[str, Family] = {
 MODELS = tuple(FAMILIES)
 
 
+def _hint(model: Any) -> str:
+    hint = did_you_mean(model, FAMILIES).strip()
+    return f" ({hint})" if hint else ""
+
+
 def as_family(model: Any) -> Family:
     """A family by name, as an object with parameters, or of a scikit-learn estimator."""
     if isinstance(model, LikelihoodFamily | Estimator):
@@ -30,6 +36,6 @@ def as_family(model: Any) -> Family:
     if not isinstance(model, str) or model not in FAMILIES:
         raise ValueError(
             f"model must be one of {', '.join(map(repr, MODELS))}, an object such as Logistic(shortlist=16), or a "
-            f"scikit-learn estimator; got {model!r}"
+            f"scikit-learn estimator; got {model!r}{_hint(model)}"
         )
     return FAMILIES[model]

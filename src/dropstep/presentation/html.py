@@ -7,8 +7,11 @@ from collections.abc import Container, Iterable, Sequence
 from html import escape
 from typing import Any
 
+from dropstep.presentation.text import more
+
 _INVALID = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _BREAK = re.compile(r"([_./:]+)(?=[^_./:])")
+MAX_UNBROKEN = 20  # characters of a name that is kept in one line
 _VOID = {"br", "col", "link", "meta"}
 
 
@@ -64,21 +67,12 @@ def table(heads: Sequence[Html], rows: Sequence[Html], caption: str | None = Non
 
 def feature_name(name: str) -> Html:
     """Isolate the name of a feature from the surrounding text direction, and let a long one break at punctuation."""
-    return tag("bdi", Html(_BREAK.sub(r"\1<wbr>", text(name))))
+    escaped = text(name)
+    return tag("bdi", Html(_BREAK.sub(r"\1<wbr>", escaped)) if len(name) > MAX_UNBROKEN else escaped)
 
 
 def feature_names(features: Iterable[str], limit: int = 8, struck: Container[str] = ()) -> Html:
     """List the names of features, some struck through; past `limit`, only how many more there are."""
     names = list(features)
     listed = (tag("s", feature_name(name)) if name in struck else feature_name(name) for name in names[:limit])
-    return join([join(listed, ", "), _more(names, limit)])
-
-
-def plain_names(features: Iterable[str], limit: int = 8) -> str:
-    """List the names of features where no element is allowed."""
-    names = list(features)
-    return ", ".join(names[:limit]) + _more(names, limit)
-
-
-def _more(names: list[str], limit: int) -> str:
-    return f" and {len(names) - limit:,} more" if len(names) > limit else ""
+    return join([join(listed, ", "), more(names, limit)])

@@ -42,7 +42,7 @@ def _summary(path: SelectionPath) -> Html:
         "p",
         tag("b", f"{len(path.selected):,} of {count(path.n_features, 'feature')}"),
         f" selected by {path.strategy}, {path.criterion} {number(path.score)} (from {number(path.start)}), "
-        f"{count(path.n_evaluations, 'evaluation')}. Stopped because {path.stop}.",
+        f"{count(path.n_evaluations, 'evaluation')}. Stopped because {path.why}.",
         style="margin:.4em 0",
     )
 

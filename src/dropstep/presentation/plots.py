@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from dropstep.presentation.summary import entries, phases, ranked, scores
-from dropstep.result import SelectionPath
+from dropstep.presentation.summary import best_by_size, entries, moves, phases, ranked, scores
+from dropstep.presentation.text import count, number, short
+from dropstep.result import SelectionPath, Step
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,13 +22,68 @@ COLOURS = {
     "swap": "#009E73",
 }
 SHAPES = {"start": "|", "forward": "o", "re-forward": "s", "backward": "v", "swap": "D"}
-INK, GREY, PALE = "#333333", "#999999", "#DDDDDD"
+GREY, PALE = "#999999", "#9999994D"  # visible on white and on black; the other colours are those of the style
+MAX_LETTERS = 22  # of a name at a point
 
 
 # --- plots -----------------------------------------------------------------------------------------------------------
 
 
 def plot_path(path: SelectionPath, ax: Axes | None = None) -> Axes:
+    """Plot the score by number of features, with the name of the feature at each point.
+
+    Additions are filled markers, removals hollow ones. Where the score is a mean over folds, the band is one standard
+    error wide on each side of the best selection of each size. The final selection is circled.
+
+    Parameters
+    ----------
+    path : SelectionPath
+        Path to plot.
+    ax : matplotlib.axes.Axes or None, default=None
+        Axes to draw on; None creates a figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn on.
+    """
+    new, ax = ax is None, axes_of(ax, 4.8)
+    made = [
+        (size, step)
+        for size, step in zip(path.sizes(), path.steps, strict=True)
+        if step.action in ("add", "remove") and math.isfinite(step.score)
+    ]
+    started = bool(path.steps) and path.steps[0].phase == "start"
+    points = [(size, step.score) for size, step in made]
+    if not started and math.isfinite(path.start):
+        points.insert(0, (0, path.start))
+    ax.plot([n for n, _ in points], [score for _, score in points], color=GREY, lw=1.2, zorder=1)
+    if best := best_by_size(path):
+        sizes = [size.n_features for size in best]
+        low, high = ([size.score + sign * size.std_error for size in best] for sign in (-1, 1))
+        ax.fill_between(sizes, low, high, color=COLOURS["forward"], alpha=0.18, lw=0, zorder=0, label="± 1 std. error")
+    for kind in dict.fromkeys((step.phase, step.action) for _, step in made):
+        at = [(size, step.score) for size, step in made if (step.phase, step.action) == kind]
+        _marks(ax, at, *kind, 36.0 if len(made) <= 60 else 14.0)
+    if points and math.isfinite(path.score):
+        final: dict[str, Any] = {
+            "facecolors": "none",
+            "edgecolors": ink(),
+            "linewidths": 1.2,
+            "label": "selected",
+            "zorder": 3,
+        }
+        ax.scatter([len(path.selected)], [path.score], s=150, **final)
+    _sizes(ax, points)
+    _names_at_points(ax, path, made, new)
+    _set_title(ax, f"{path.strategy}: {len(path.selected):,} of {count(path.n_features, 'feature')}")
+    ax.set_ylabel(path.criterion, parse_math=False)
+    _numbers(ax.yaxis)
+    _legend_below(ax)
+    return ax
+
+
+def plot_steps(path: SelectionPath, ax: Axes | None = None) -> Axes:
     """Plot the score by step; additions are filled markers, removals hollow ones, phases are shaded.
 
     Parameters
@@ -41,7 +98,7 @@ def plot_path(path: SelectionPath, ax: Axes | None = None) -> Axes:
     matplotlib.axes.Axes
         The axes drawn on.
     """
-    ax = _axes(ax, 4.2)
+    ax = axes_of(ax, 4.2)
     moves = [(i, step) for i, step in enumerate(path.steps, start=1) if step.action in ("add", "remove")]
     ax.plot(*zip(*scores(path), strict=True), color=GREY, lw=1.2, zorder=1)
     size = 36.0 if len(moves) <= 60 else 14.0
@@ -52,6 +109,7 @@ def plot_path(path: SelectionPath, ax: Axes | None = None) -> Axes:
     _steps(ax, path)
     _set_title(ax, f"{path.strategy}: {len(path.selected):,} of {path.n_features:,} features")
     ax.set_ylabel(path.criterion, parse_math=False)
+    _numbers(ax.yaxis)
     if moves:
         ax.legend(frameon=False)
     return ax
@@ -72,7 +130,7 @@ def plot_pool(path: SelectionPath, ax: Axes | None = None) -> Axes:
     matplotlib.axes.Axes
         The axes drawn on.
     """
-    ax = _axes(ax, 3.2)
+    ax = axes_of(ax, 3.2)
     sizes = path.pools()
     edges = [i - 0.5 for i in range(len(sizes) + 1)]
     ax.stairs(sizes, edges, fill=True, color=COLOURS["forward"], alpha=0.25, lw=0)
@@ -81,7 +139,8 @@ def plot_pool(path: SelectionPath, ax: Axes | None = None) -> Axes:
     _steps(ax, path)
     ax.set_ylim(0, max(1, *sizes) * 1.05)
     ax.set_ylabel("candidates in the pool")
-    _set_title(ax, f"{path.strategy}: {path.n_evaluations:,} evaluations")
+    _numbers(ax.yaxis)
+    _set_title(ax, f"{path.strategy}: {count(path.n_evaluations, 'evaluation')}")
     return ax
 
 
@@ -106,13 +165,14 @@ def plot_gains(path: SelectionPath, ax: Axes | None = None, *, limit: int = 50) 
     """
     entered = [(entry, entry.gain) for entry in entries(path) if entry.gain is not None]
     shown = entered[:limit]
-    new, ax = ax is None, _axes(ax, _height(len(shown)))
+    new, ax = ax is None, axes_of(ax, _height(len(shown)))
     gains = [gain for _, gain in shown]
     bars = ax.barh(range(len(shown)), gains, color=[COLOURS[entry.step.phase] for entry, _ in shown], height=0.72)
     size = _rows(ax, [_name(path, entry.features) for entry, _ in shown], new)
-    ax.bar_label(bars, [f"{gain:.3g}" for gain in gains], padding=3, fontsize=size * 0.9, color=INK)
+    ax.bar_label(bars, [number(gain, 3) for gain in gains], padding=3, fontsize=size * 0.9, color=ink())
     ax.margins(x=0.14)
     ax.set_xlabel(f"gain in {path.criterion} on entry", parse_math=False)
+    _numbers(ax.xaxis)
     _set_title(ax, _partly("Gains in order of entry", len(shown), len(entered)))
     _key(ax, dict.fromkeys(entry.step.phase for entry, _ in shown))
     return ax
@@ -137,7 +197,7 @@ def plot_ranking(path: SelectionPath, ax: Axes | None = None, *, limit: int = 50
     """
     every = ranked(path)
     shown = every[:limit]
-    new, ax = ax is None, _axes(ax, _height(len(shown)))
+    new, ax = ax is None, axes_of(ax, _height(len(shown)))
     for row, features in enumerate(shown):
         for state, first, last in _states(path, features[0]):
             if state != "dropped":
@@ -155,7 +215,8 @@ def plot_ranking(path: SelectionPath, ax: Axes | None = None, *, limit: int = 50
 # --- parts of plots --------------------------------------------------------------------------------------------------
 
 
-def _axes(ax: Axes | None, height: float) -> Axes:
+def axes_of(ax: Axes | None, height: float) -> Axes:
+    """The axes given, or new ones."""
     if ax is not None:
         return ax
     try:
@@ -163,6 +224,77 @@ def _axes(ax: Axes | None, height: float) -> Axes:
     except ImportError:
         raise ImportError("plots need matplotlib: pip install 'dropstep[plot]'") from None
     return plt.subplots(figsize=(8.0, height), layout="constrained")[1]
+
+
+def ink() -> str:
+    """The colour of text in the style in use, light or dark."""
+    from matplotlib import rcParams
+
+    return str(rcParams["text.color"])
+
+
+def _numbers(axis: Any) -> None:
+    """Label an axis with 2,010 rather than 2.01e+03."""
+    from matplotlib.ticker import FuncFormatter
+
+    axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+
+
+def _sizes(ax: Axes, points: Sequence[tuple[int, float]]) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=12, integer=True, min_n_ticks=1))
+    counts = [n for n, _ in points] or [0, 1]
+    ax.set_xlim(min(counts) - 0.6, max(counts) + 0.6)
+    ax.set_xlabel("number of features")
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def _labels(path: SelectionPath, made: Sequence[tuple[int, Step]]) -> dict[int, tuple[str, float]]:
+    """By number of features: the names that entered there and stayed, and the score to write them at.
+
+    On a path that only removes, they are the features that left.
+    """
+    found: dict[int, tuple[list[str], float]] = {}
+    adds = any(step.action == "add" and step.phase != "start" for _, step in made)
+    for (size, step), move in zip(made, [m for m in moves(path) if math.isfinite(m.step.score)], strict=True):
+        stays = step.action == "add" and step.phase != "start" and len(move.removed) < len(step.features)
+        if stays or (not adds and step.action == "remove"):
+            names, score = found.get(size, ([], step.score))
+            name = _name(path, step.features, MAX_LETTERS)
+            found[size] = ([*names, name if adds else f"\N{MINUS SIGN} {name}"], max(score, step.score))
+    return {
+        n: (names[0] + (f" +{len(names) - 1}" if len(names) > 1 else ""), score) for n, (names, score) in found.items()
+    }
+
+
+def _names_at_points(ax: Axes, path: SelectionPath, made: Sequence[tuple[int, Step]], new: bool) -> None:
+    """Write names upwards from their points, in a font that fits between two of them; every k-th if there are many."""
+    labels = _labels(path, made)
+    if not labels:
+        return
+    width = (8.0 if new else ax.get_window_extent().width / ax.figure.dpi) * 72 * 0.82
+    low, high = ax.get_xlim()
+    room = width / (high - low)
+    every = math.ceil(5.5 * 1.3 / room)
+    size = min(8.5, max(5.0, room * every / 1.3))
+    shown = {n: label for i, (n, label) in enumerate(sorted(labels.items())) if i % every == 0}
+    height = (4.8 if new else ax.get_window_extent().height / ax.figure.dpi) * 72 * 0.7
+    bottom, top = ax.get_ylim()
+    heads = [(score - bottom, min(0.6, (len(name) * size * 0.62 + 14) / height)) for name, score in shown.values()]
+    ax.set_ylim(bottom, max(top, *(bottom + above / (1 - head) for above, head in heads)))
+    style: dict[str, Any] = {"rotation": 90, "ha": "center", "va": "bottom", "fontsize": size, "parse_math": False}
+    for n, (name, score) in shown.items():
+        ax.annotate(name, (n, score), (0, 9), textcoords="offset points", color=ink(), **style)
+
+
+def _legend_below(ax: Axes) -> None:
+    from matplotlib.transforms import ScaledTranslation
+
+    if len(ax.get_legend_handles_labels()[1]) > 1:
+        below = ax.transAxes + ScaledTranslation(0, -38 / 72, ax.figure.dpi_scale_trans)  # below the axis label
+        style: dict[str, Any] = {"ncols": 3, "frameon": False, "fontsize": 9, "borderaxespad": 0}
+        ax.legend(loc="upper left", bbox_to_anchor=(0, 0), bbox_transform=below, **style)
 
 
 def _height(rows: int) -> float:
@@ -175,7 +307,8 @@ def _marks(ax: Axes, at: Sequence[tuple[int, float]], phase: str, action: str, s
         ax.scatter(*zip(*at, strict=True), color=COLOURS[phase], linewidths=2.5, **{**style, "s": 120.0})
         return
     hollow = action == "remove"
-    face, edge, width = ("white", COLOURS[phase], 1.4) if hollow else (COLOURS[phase], INK, 0.6 if size > 20 else 0.0)
+    edge_width = 0.6 if size > 20 else 0.0
+    face, edge, width = (ax.get_facecolor(), COLOURS[phase], 1.4) if hollow else (COLOURS[phase], ink(), edge_width)
     ax.scatter(*zip(*at, strict=True), facecolors=face, edgecolors=edge, linewidths=width, **style)
 
 
@@ -272,7 +405,7 @@ def plot_sizes(
     matplotlib.axes.Axes
         The axes drawn on.
     """
-    ax = _axes(ax, 4.2)
+    ax = axes_of(ax, 4.2)
     for fold in losses:
         ax.plot(sizes, fold, color=PALE, lw=1.0, zorder=1)
     ax.errorbar(sizes, losses.mean(axis=0), yerr=std_error, color=COLOURS["forward"], marker="o", ms=4, capsize=2)
@@ -306,7 +439,7 @@ def plot_errors(
     matplotlib.axes.Axes
         The axes drawn on.
     """
-    ax = _axes(ax, 1.4 + 0.3 * len(names))
+    ax = axes_of(ax, 1.4 + 0.3 * len(names))
     for row, errors in enumerate(folds):
         ax.scatter(errors, [row] * len(errors), color=GREY, s=14, zorder=1)
         if len(errors):
@@ -316,3 +449,6 @@ def plot_errors(
     ax.set_xlabel(measure, parse_math=False)
     _set_title(ax, title)
     return ax
+
+
+PLOTS = {"path": plot_path, "steps": plot_steps, "gains": plot_gains, "ranking": plot_ranking, "dropping": plot_pool}

@@ -114,6 +114,29 @@ def entries(path: SelectionPath) -> list[Entry]:
     return [Entry(unit, added[unit[0]]) for unit in dict.fromkeys(unit_of[j] for j in path.selected)]
 
 
+# --- sizes -----------------------------------------------------------------------------------------------------------
+
+
+class Size(NamedTuple):
+    """The best selection seen with a number of features: its score and standard error."""
+
+    n_features: int
+    score: float
+    std_error: float
+
+
+def best_by_size(path: SelectionPath) -> list[Size]:
+    """The best score by number of features, for a path whose scores have standard errors."""
+    best: dict[int, Size] = {}
+    sign = 1 if path.greater_is_better else -1
+    for step, n in zip(path.steps, path.sizes(), strict=True):
+        if step.score_std_error is None or step.action not in ("add", "remove"):
+            continue
+        if n not in best or sign * step.score > sign * best[n].score:
+            best[n] = Size(n, step.score, step.score_std_error)
+    return [best[n] for n in sorted(best)]
+
+
 # --- dropping --------------------------------------------------------------------------------------------------------
 
 

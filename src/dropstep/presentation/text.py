@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 MAX_TEXT_WIDTH, MIN_WIDTH = 60, 8  # of a column of text
 GAP = 2  # between columns
@@ -92,6 +92,11 @@ def number(value: float, digits: int = 4) -> str:
     return f"{value:,.{decimals}f}".replace("-", "−")
 
 
+def plain(value: float, digits: int = 4) -> str:
+    """Format a number as `number` does, with the hyphen as its minus sign: for a terminal, and to be copied."""
+    return number(value, digits).replace("−", "-")
+
+
 def p_value(value: float) -> str:
     """Format a p-value with two significant digits."""
     return number(value, 2) if value >= 1e-4 else f"{value:.1e}".replace("-", "−")
@@ -106,3 +111,14 @@ def short(value: float) -> str:
 def count(n: int, singular: str, plural: str | None = None) -> str:
     """Format a count with its noun: "1 feature", "1,200 features"."""
     return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
+
+
+def plain_names(features: Iterable[str], limit: int = 8) -> str:
+    """List the names of features; past `limit`, only how many more there are."""
+    names = list(features)
+    return ", ".join(names[:limit]) + more(names, limit)
+
+
+def more(names: Sequence[str], limit: int) -> str:
+    """How many names there are past the limit of a list."""
+    return f" and {len(names) - limit:,} more" if len(names) > limit else ""

@@ -74,6 +74,8 @@ def read(file: str, layout: Layout | None = None) -> Source:
     if kind is Kind.TEXT:
         columns, notes = read_text(data, shown, layout or Layout())
     else:
+        if layout is not None and layout.transpose:
+            raise ReadError(f"{shown}: only text files can be transposed; write it as CSV first")
         try:
             from dropstep.readers.arrow import read_arrow
         except ImportError:

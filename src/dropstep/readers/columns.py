@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 ColumnKind = Literal["number", "text", "boolean", "date", "empty", "mixed", "other"]
-MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?", ".")
+MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A", "#NA", "<NA>", "n/a", "?", ".")
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:inf|infinity)", re.ASCII | re.IGNORECASE)
 _WHOLE = re.compile(r"[+-]?\d{1,309}", re.ASCII)  # no longer than the largest float

@@ -20,6 +20,7 @@ from dropstep.readers.errors import (
     UnknownEncodingError,
     UnnamedColumnsError,
 )
+from dropstep.readers.reshape import transposed, without_blank_rows
 from dropstep.readers.wording import counted, quoted
 
 SEPARATORS = "\t;|,"
@@ -40,6 +41,8 @@ class Layout:
         Name of the encoding in Python; None is UTF-8, or UTF-16 with a byte-order mark.
     skip : int
         Number of lines to skip before the header.
+    transpose : bool
+        Whether to exchange rows and columns: the first column holds the names.
     numerals : Numerals
         Format of numbers and of missing values.
     """
@@ -48,6 +51,7 @@ class Layout:
     separator: str | None = None
     encoding: str | None = None
     skip: int = 0
+    transpose: bool = False
     numerals: Numerals = field(default_factory=Numerals)
 
 
@@ -60,8 +64,15 @@ def read_text(data: bytes, file: str, layout: Layout) -> tuple[list[Column], lis
     separator = layout.separator or separator_of(lines)
     if separator == " ":
         text = "\n".join(" ".join(line.split()) for line in re.split(r"\r\n|\r|\n", text))
-    first = next(rows.rows(text, separator, file))
-    notes: list[str] = []
+    text, n_blank = without_blank_rows(text, separator)
+    if layout.transpose:
+        text = transposed(text, separator, file)
+        text, _ = without_blank_rows(text, separator)
+        lines = text.split("\n", 2)[:2]
+    first = next(rows.rows(text, separator, file), None)
+    if first is None:
+        raise ReadError(f"{file}: every row is blank")
+    notes = [f"ignored {counted(n_blank, 'blank row')}"] if n_blank else []
     names = _named(first, lines, separator, file, notes) if layout.header else [f"c{j + 1}" for j in range(len(first))]
     cells = _cells(text, separator, len(first), layout.header, file)
     columns = [typed(name, column, layout.numerals) for name, column in zip(names, cells, strict=True)]

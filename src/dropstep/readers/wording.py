@@ -7,7 +7,7 @@ MAX_QUOTE = 40  # characters of a cell or name in a message
 
 def counted(count: int, noun: str, plural: str = "") -> str:
     """Format a count with its noun: "1 row", "2 rows"."""
-    return f"{count} {noun if count == 1 else plural or noun + 's'}"
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
 def shortened(text: str, limit: int = MAX_QUOTE) -> str:

@@ -19,6 +19,20 @@ class Move(NamedTuple):
     test: PartialTest | None = None
 
 
+class NearTie(NamedTuple):
+    """An addition and the second best one in the same scan."""
+
+    unit: int
+    second: int
+    gain: float
+    second_gain: float
+
+    @property
+    def margin(self) -> float:
+        """By what share of its gain the unit was better."""
+        return (self.gain - self.second_gain) / self.gain
+
+
 def addition_of(scan: Scan, at: int) -> Move:
     """The addition of one unit of a scan."""
     return Move(int(scan.units[at]), float(scan.gains[at]), None if scan.tests is None else scan.tests.one(at))

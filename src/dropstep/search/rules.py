@@ -6,9 +6,11 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from dropstep.models.base import Bools, CriterionInfo, Scan, Tests
+from dropstep.search.calibrated import Knockoffs, Permutation
+from dropstep.stopping import NearestMove
 
 LEVEL = 0.05  # of the tests behind "auto"
 LOOKS_LIKE_A_LEVEL = 0.5  # a positive threshold below this is probably meant as a significance level
@@ -22,6 +24,24 @@ class Rule(Protocol):
     def justifies_one(self, scan: Scan, at: int) -> bool: ...
 
 
+Refusal = Literal["add", "remove"]
+
+
+class Comparison(NamedTuple):
+    """What a rule compares for one move: a gain (a loss, for removals) or a p-value, with its limit."""
+
+    quantity: Literal["gain", "p"]
+    value: float
+    needed: float
+
+
+@runtime_checkable
+class Compares(Protocol):
+    """A rule that can state the two numbers that it compares."""
+
+    def compared(self, scan: Scan, at: int) -> Comparison: ...
+
+
 @dataclass(frozen=True)
 class Threshold:
     """A gain or loss above a number, in units of the criterion."""
@@ -33,6 +53,11 @@ class Threshold:
 
     def justifies_one(self, scan: Scan, at: int) -> bool:
         return bool(scan.gains[at] > self.value)
+
+    def compared(self, scan: Scan, at: int) -> Comparison:
+        if scan.entry is not None and scan.entry.p_values[at] > scan.entry.level:
+            return Comparison("p", float(scan.entry.p_values[at]), scan.entry.level)
+        return Comparison("gain", float(scan.gains[at]), self.value)
 
 
 @dataclass(frozen=True)
@@ -75,6 +100,10 @@ class Significance:
     def justifies_one(self, scan: Scan, at: int) -> bool:
         return self._tests(scan).is_significant(at, self.level)
 
+    def compared(self, scan: Scan, at: int) -> Comparison:
+        test = self._tests(scan).one(at)
+        return Comparison("p", 1.0 if test is None else test.p_value, self.level)
+
     def _tests(self, scan: Scan) -> Tests:
         if scan.tests is None:
             raise ValueError(f"{self!r} needs a significance test, which this model does not have; use a number")
@@ -115,6 +144,27 @@ class StandardErrors:
     def justifies_one(self, scan: Scan, at: int) -> bool:
         return bool(self.justifies(scan)[at])
 
+    def compared(self, scan: Scan, at: int) -> Comparison:
+        assert scan.std_errors is not None
+        return Comparison("gain", float(scan.gains[at]), self.multiple * float(scan.std_errors[at]))
+
+
+def refused(action: Refusal, rule: Rule, scan: Scan, at: int, features: tuple[int, ...]) -> NearestMove | None:
+    """The move that a rule did not allow, with the numbers that it compared; None if the rule does not state them."""
+    if not isinstance(rule, Compares):
+        return None
+    quantity, value, needed = rule.compared(scan, at)
+    gain = float(scan.gains[at])
+    return NearestMove(
+        action,
+        features,
+        "loss" if quantity == "gain" and action == "remove" else quantity,
+        value,
+        needed,
+        gain if action == "add" else -gain,
+        None if scan.std_errors is None else float(scan.std_errors[at]),
+    )
+
 
 @dataclass(frozen=True)
 class Rules:
@@ -142,11 +192,13 @@ def as_rules(
     """
     for name, value in (("enter", enter), ("leave", leave), ("drop", "auto" if drop is None else drop)):
         _check(name, value, criterion)
+    if isinstance(enter, Knockoffs) and strategy != "forward":
+        raise ValueError(f"{enter!r} judges a whole forward path; use strategy='forward' instead of {strategy!r}")
 
     def rule(value: Any, test: Significance) -> Rule:
         if isinstance(value, Significance):
             return value.corrected(n_choices)
-        if isinstance(value, StandardErrors):
+        if isinstance(value, StandardErrors | Permutation | Knockoffs):
             return value
         if not isinstance(value, str):
             return Threshold(float(value))
@@ -158,7 +210,12 @@ def as_rules(
     if strategy == "exhaustive":
         enter = _price(enter, criterion, max_features)
     entering = rule(enter, corrected)
-    leaving = entering if _is_auto(leave) and not _is_auto(enter) else rule(leave, corrected)
+    if isinstance(entering, Permutation) and _is_auto(leave):
+        leaving: Rule = Significance(entering.level)
+    elif _is_auto(leave) and not _is_auto(enter) and not isinstance(entering, Knockoffs):
+        leaving = entering
+    else:
+        leaving = rule(leave, corrected)
     if drop is None:
         dropping: Rule = plain if isinstance(leaving, Significance) else leaving
     else:
@@ -188,7 +245,9 @@ def _is_auto(value: Any) -> bool:
 
 
 def _check(name: str, value: Any, criterion: CriterionInfo) -> None:
-    if _is_auto(value) or isinstance(value, Significance | StandardErrors):
+    if isinstance(value, Permutation | Knockoffs) and name != "enter":
+        raise ValueError(f"{value!r} decides what may enter; {name} must be 'auto', a number, or Significance")
+    if _is_auto(value) or isinstance(value, Significance | StandardErrors | Permutation | Knockoffs):
         return
     if not isinstance(value, Real) or isinstance(value, bool) or math.isnan(value):
         raise ValueError(f"{name} must be 'auto', a number, or a rule such as Significance(0.05); got {value!r}")

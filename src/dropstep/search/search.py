@@ -14,9 +14,11 @@ import numpy as np
 from dropstep.models.base import TIE, Bools, CheapScans, Indices, Model, Scan, StartsFromAll, Units
 from dropstep.models.resampling import FoldMeans, Resampled, SearchEndedError, never
 from dropstep.result import Action, PartialTest, Phase, Step, StopReason
-from dropstep.search.moves import Move, addition_of, exceeds, feasible_gains, first_best, removal_of
-from dropstep.search.rules import Rules, Significance, Threshold
+from dropstep.search.calibrated import Permutation
+from dropstep.search.moves import Move, NearTie, addition_of, exceeds, feasible_gains, first_best, removal_of
+from dropstep.search.rules import Refusal, Rule, Rules, Significance, Threshold, refused
 from dropstep.search.sets import Optimum
+from dropstep.stopping import NearestMove
 
 
 class Search:
@@ -34,6 +36,7 @@ class Search:
         self.include = tuple(include)
         self.n_evaluations = self._n_fits = self.n_spared = 0  # spared: gains of dropped candidates, per scan
         self.stop: StopReason | None = None
+        self.nearest: NearestMove | None = None  # what the rules refused last: for `stop` ENTER and LEAVE
         self._in_pool = np.ones(units.n, dtype=bool)
         self._in_pool[[*include, *exclude]] = False
         self._scan: Scan | None = None  # of the pool, for the current selection
@@ -46,6 +49,8 @@ class Search:
         self.ended: Callable[[], StopReason | None] = never  # why the search is to end now
         self.optimum: Optimum | None = None
         self.notes: tuple[str, ...] = ()
+
+        self.closest: NearTie | None = None  # of all additions
 
     def copy(self) -> Search:
         """An independent search from the same selection, which counts its own evaluations."""
@@ -110,7 +115,7 @@ class Search:
         return move if move is not None and self.visit() else None
 
     def _addition(self) -> Move | None:
-        self.stop = self._no_room()
+        self.stop, self.nearest = self._no_room(), None
         if self.stop is not None:
             return None
         scan = self._confirmed(self.additions())
@@ -119,7 +124,9 @@ class Search:
             self.stop = scan.reason or StopReason.SPAN
         elif not self.rules.enter.justifies_one(scan, at):
             self.stop = StopReason.ENTER
+            self._refuse("add", self.rules.enter, scan, at)
         else:
+            self._compare_with_second(scan, at)
             return addition_of(scan, at)
         return None
 
@@ -139,6 +146,23 @@ class Search:
         """Raise SearchEndedError if the search is to end now."""
         if (reason := self.ended()) is not None:
             raise SearchEndedError(reason)
+
+    def _compare_with_second(self, scan: Scan, at: int) -> None:
+        """Keep the addition whose advantage over the second best was smallest."""
+        others = feasible_gains(scan)
+        others[at] = -np.inf
+        second = int(others.argmax()) if len(others) > 1 else at
+        if self.resampled is None and scan.gains[at] > 0 and np.isfinite(others[second]):
+            near = NearTie(int(scan.units[at]), int(scan.units[second]), float(scan.gains[at]), float(others[second]))
+            if self.closest is None or near.margin < self.closest.margin:
+                self.closest = near
+
+    def addition(self, unit: int) -> Move:
+        """The addition of a candidate, whatever the rules say."""
+        scan = self._confirmed(self.additions())
+        at = int(np.searchsorted(scan.units, unit))
+        found = at < len(scan.units) and int(scan.units[at]) == unit
+        return addition_of(scan, at) if found else Move(unit)
 
     def _no_room(self) -> StopReason | None:
         reason = self.model.saturated()
@@ -160,7 +184,8 @@ class Search:
     def _best(self, scan: Scan) -> int | None:
         """The first of the largest gains; of the smallest p-values where a test judges units of different ranks."""
         tests = scan.tests
-        if isinstance(self.rules.enter, Significance) and tests is not None and not tests.ordered_by_gain:
+        by_test = isinstance(self.rules.enter, Significance | Permutation)
+        if by_test and tests is not None and not tests.ordered_by_gain:
             return first_best(-tests.log_p_values, scan.feasible)
         return first_best(scan.gains, scan.eligible, scan.tie)
 
@@ -218,8 +243,13 @@ class Search:
         if at is None:
             return None
         if not too_many and self.rules.leave.justifies_one(scan, at):
+            if self.stop is None:
+                self._refuse("remove", self.rules.leave, scan, at)
             return None
         return removal_of(scan, at)
+
+    def _refuse(self, action: Refusal, rule: Rule, scan: Scan, at: int) -> None:
+        self.nearest = refused(action, rule, scan, at, self.units.features([int(scan.units[at])]))
 
     def best_move(self) -> tuple[Action, Move] | None:
         """The best single move that the rules allow, an addition or a removal."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from numbers import Integral, Real
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dropstep.foreign import did_you_mean
 from dropstep.models.resampling import SearchEndedError
 from dropstep.result import Phase, Step, StopReason
 from dropstep.search.best_sets import optimum
@@ -267,6 +268,17 @@ def _check_count(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a whole number from 1; got {value!r}")
 
 
+def in_order(units: Sequence[int]) -> Strategy:
+    """A strategy that adds given units in their order, and nothing else."""
+
+    def strategy(search: Search) -> Steps:
+        for unit in units:
+            yield search.add(search.addition(unit), "forward")
+        search.stop = StopReason.ENTER
+
+    return strategy
+
+
 STRATEGIES: dict[str, Strategy] = {
     "forward": forward,
     "backward": backward_from_all,
@@ -289,6 +301,5 @@ def as_strategy(strategy: Any) -> tuple[str, Strategy]:
         return strategy, STRATEGIES[strategy]
     if isinstance(strategy, FBED | Beam | Exhaustive):
         return strategy.name, strategy
-    raise ValueError(
-        f"unknown strategy {strategy!r}; there are {', '.join(STRATEGIES)}, or an object such as Beam(width=5)"
-    )
+    known, hint = ", ".join(STRATEGIES), did_you_mean(strategy, STRATEGIES)
+    raise ValueError(f"unknown strategy {strategy!r}; {hint}there are {known}, or an object such as Beam(width=5)")

@@ -16,7 +16,7 @@ from dropstep.data.matrices.sparse import is_sparse
 from dropstep.data.moments import Moments
 from dropstep.data.sample import Features, Rows, Sample, sample_of
 from dropstep.data.table import Table, listed
-from dropstep.data.target import Categorical, Target, as_target
+from dropstep.data.target import MAX_CLASSES, Categorical, Target, as_target, as_values
 from dropstep.models.base import Bools, Units
 from dropstep.models.folds import Fold
 from dropstep.models.held_out import Losses
@@ -158,6 +158,37 @@ class EstimatorSample(Features):
     X: Any
     y: Any
     rows: Rows
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.X.shape[0])
+
+    @property
+    def groups(self) -> Any:
+        """Groups of dependent rows; None if there are none."""
+        return self.rows.groups
+
+    @property
+    def stratum(self) -> NDArray[np.intp] | None:
+        """Classes, that parts of the rows should share alike; None for numbers."""
+        target = as_values(self.y)
+        if target.ndim != 1 or target.dtype.kind == "f" or not 1 < len(labels := np.unique(target)) <= MAX_CLASSES:
+            return None
+        return np.searchsorted(labels, target)
+
+    def at(self, rows: NDArray[np.intp]) -> EstimatorSample:
+        """A part of the rows."""
+        from sklearn.utils import _safe_indexing
+
+        def part(values: Any) -> Any:
+            return (
+                values if np.ndim(values) == 0 or np.shape(values)[0] != self.n_rows else _safe_indexing(values, rows)
+            )
+
+        metadata = {name: part(value) for name, value in self.rows.metadata.items()}
+        per_row = Rows(part(self.rows.weights), groups=part(self.rows.groups), metadata=metadata)
+        return replace(self, X=_safe_indexing(self.X, rows), y=_safe_indexing(self.y, rows), rows=per_row)
 
 
 def is_estimator(model: Any) -> bool:

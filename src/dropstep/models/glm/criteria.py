@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from dropstep.foreign import did_you_mean
 from dropstep.models.base import CriterionInfo
 from dropstep.models.glm.likelihood import Likelihood
 
@@ -146,6 +147,7 @@ def as_criterion(criterion: Any, likelihood: Likelihood, n_candidates: int) -> P
     if name not in _CLASSES:
         raise ValueError(
             f"criterion {criterion!r} does not fit model {likelihood.name!r}, whose criteria are {', '.join(CRITERIA)}"
+            + (f"; {hint}" if (hint := did_you_mean(criterion, CRITERIA).strip()) else "")
         )
     if name != "ebic":
         return _CLASSES[name](likelihood)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.coefficients import Coefficients
-from dropstep.models.base import CriterionInfo, Indices, Scan, Units
+from dropstep.models.base import CriterionInfo, EntryTest, Indices, Scan, Units
 from dropstep.models.glm.coefficients import coefficients
 from dropstep.models.glm.criteria import Penalised, entry_test
 from dropstep.models.glm.design import Design, independent_columns
@@ -203,6 +203,7 @@ class GeneralizedLinear:
         base, n_fits = self._base(without)
         found, before = self._scores(base, chosen), self._score(base.units)
         gains, feasible = np.zeros(len(chosen)), np.zeros(len(chosen), dtype=bool)
+        level, p_values = self.criterion.entry_level(self._n_units(base.units) + 1), np.zeros(len(chosen))
         for i in np.flatnonzero(found.feasible):
             unit = int(chosen[i])
             units = with_unit(base.units, unit)
@@ -211,11 +212,13 @@ class GeneralizedLinear:
             feasible[i] = fit.converged and len(fit.columns) > len(base.columns)
             if feasible[i]:
                 gains[i] = before - self._score(units)
-                if gains[i] > 0 and not self._may_enter(base, unit, float(found.values[i])):
-                    gains[i] = 0.0
+                if level is not None and gains[i] > 0:
+                    p_values[i] = self._entry_p_value(base, unit, float(found.values[i]))
+                    gains[i] = gains[i] if p_values[i] <= level else 0.0
         tests = self._score_tests(base, found, feasible, ordered=False)
         reason = None if feasible.any() else StopReason.SPAN
-        return Scan(chosen, gains, feasible, n_fits=n_fits, tests=tests, reason=reason)
+        entry = None if level is None else EntryTest(p_values, level)
+        return Scan(chosen, gains, feasible, n_fits=n_fits, tests=tests, reason=reason, entry=entry)
 
     def _confirm_removals(self, chosen: Indices) -> Scan:
         n_fits, base, now = 0, self.fitted, self.score
@@ -252,14 +255,11 @@ class GeneralizedLinear:
         reduced = deviance**2 / (deviance + np.abs(change) + np.finfo(float).tiny)  # stays positive
         return np.where(change > 0, deviance + change, reduced)
 
-    def _may_enter(self, base: Fitted, unit: int, score: float) -> bool:
-        """Whether the test of `Penalised.entry_level` is passed."""
-        level = self.criterion.entry_level(self._n_units(base.units) + 1)
-        if level is None:
-            return True
+    def _entry_p_value(self, base: Fitted, unit: int, score: float) -> float:
+        """The p-value that `Penalised.entry_level` limits."""
         added = self._independent(self.units.columns([unit]))
         share, df = self._explained(base, added, score), self.likelihood.df - len(base.columns)
-        return entry_test(share, len(added), self._q, df) <= level
+        return float(entry_test(share, len(added), self._q, df))
 
     def _explained(self, base: Fitted, added: tuple[int, ...], score: float) -> float:
         """Share of the residual that columns explain, given their score statistic."""

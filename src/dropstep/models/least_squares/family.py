@@ -22,11 +22,14 @@ from dropstep.data.target import Continuous, Target, as_target
 from dropstep.models.base import Bools, Family, Floats, Units
 from dropstep.models.folds import Fold
 from dropstep.models.held_out import Losses, class_losses, predictor, row_weights
+from dropstep.models.least_squares.blocks import MomentBlocks, blocks_of, prefers_blocks
 from dropstep.models.least_squares.criteria import Criterion, OfRows, as_criterion
 from dropstep.models.least_squares.fold_problems import fold_problems, lacks_classes, sample_folds, without_lone_rows
+from dropstep.models.least_squares.knockoffs import with_knockoffs
 from dropstep.models.least_squares.model import LeastSquares
 from dropstep.models.least_squares.notes import notes
-from dropstep.models.least_squares.problem import Problem, from_moments, problem_of
+from dropstep.models.least_squares.permutation import PermutedResiduals
+from dropstep.models.least_squares.problem import Problem, choose_solver, from_moments, problem_of
 from dropstep.models.least_squares.rows import RegressionRows
 from dropstep.models.resampling import Evaluation
 from dropstep.parameters import Parameters
@@ -147,6 +150,33 @@ class LeastSquaresFamily:
             problem = problem_of(sample.table, sample.target, sample.weights, solver, limit)
         return LeastSquaresProblem(problem, sample, max_features)
 
+    def prefers_blocks(self, sample: Sample | MomentsSample, solver: str, n_blocks: int) -> bool:
+        """Whether sums over blocks cost less than the rows themselves."""
+        if not isinstance(sample, Sample) or solver == "columns":
+            return False
+        n, p = sample.table.matrix.shape
+        return prefers_blocks(n, p, n_blocks) and (solver == "gram" or choose_solver(n // 2, p) == "gram")
+
+    def blocks(
+        self, sample: Sample, block: NDArray[np.intp], solver: str, max_features: int | None
+    ) -> LeastSquaresBlocks | None:
+        """The moments of blocks of rows, given the block of each row."""
+        found = blocks_of(sample, block, exact=solver == "auto")
+        return None if found is None else LeastSquaresBlocks(found, max_features)
+
+
+@dataclass(frozen=True, eq=False)
+class LeastSquaresBlocks:
+    """Blocks of rows, and the number of units that may be selected."""
+
+    of: MomentBlocks
+    max_features: int | None
+
+    def halves(self, chosen: NDArray[np.intp]) -> tuple[LeastSquaresProblem, LeastSquaresProblem]:
+        """The problem of the union of some blocks, and that of the other blocks."""
+        first, second = self.of.halves(chosen)
+        return LeastSquaresProblem(first, None, self.max_features), LeastSquaresProblem(second, None, self.max_features)
+
 
 @dataclass(frozen=True, eq=False)
 class LeastSquaresProblem:
@@ -169,7 +199,10 @@ class LeastSquaresProblem:
         problem = self.equations
         resolved = as_criterion(criterion, problem.kind).resolve(problem, candidates, n_candidates)
         rows = self._rows(resolved) if isinstance(resolved, OfRows) else None
-        return LeastSquares(problem, resolved, units, self.max_features, rows)
+        model = LeastSquares(problem, resolved, units, self.max_features, rows)
+        if isinstance(self.sample, Sample):
+            model.permuted = PermutedResiduals(self.sample, units, candidates, problem.test)
+        return model
 
     def _rows(self, criterion: Criterion) -> RegressionRows:
         """The rows, for a criterion that reads them."""
@@ -182,6 +215,13 @@ class LeastSquaresProblem:
                 "criterion='aicc'"
             )
         return RegressionRows(problem_of(sample.table, sample.target, sample.weights, "columns"))
+
+    def with_knockoffs(self, candidates: NDArray[np.intp], seed: int) -> LeastSquaresProblem:
+        """The problem of candidate columns, followed by a knockoff of each."""
+        problem, sample = self.equations, self.sample
+        if problem.solver == "columns" and isinstance(sample, Sample):
+            problem = problem_of(sample.table, sample.target, sample.weights, "gram")
+        return LeastSquaresProblem(with_knockoffs(problem, candidates, seed))
 
     def notes(self, model: LeastSquares, excluded: set[int]) -> Iterator[str]:
         """Notes on features that determine the target, and on the digits of the numbers."""

@@ -17,6 +17,7 @@ from dropstep.models.least_squares.coefficients import coefficients
 from dropstep.models.least_squares.criteria import Criterion, Size
 from dropstep.models.least_squares.explained import Explained
 from dropstep.models.least_squares.moves import moves_of
+from dropstep.models.least_squares.permutation import PermutedResiduals
 from dropstep.models.least_squares.problem import Problem
 from dropstep.models.least_squares.rows import RegressionRows, RowFit
 from dropstep.models.least_squares.updates import RankUpdate
@@ -46,6 +47,7 @@ class LeastSquares:
     ) -> None:
         self.problem, self.criterion, self.units, self._rows = problem, criterion, units, rows
         self._max_size = math.inf if max_features is None or units.members is not None else float(max_features)
+        self.permuted: PermutedResiduals | None = None  # where the rows are known
         self._selected: list[int] = []
         self._start(problem)
 
@@ -118,6 +120,7 @@ class LeastSquares:
             n_evaluations=len(units),
             tests=PartialTests(explained, update, size.rank, feasible, adding=True),
             reason=None if feasible.any() else self._why_infeasible(update),
+            nulls=None if self.permuted is None or without is not None else self.permuted.given(self._selected),
         )
 
     def removals(self, units: Indices) -> Scan:

@@ -8,6 +8,7 @@ import numpy as np
 
 from dropstep.data.columns import Columns
 from dropstep.data.table import Table, listed
+from dropstep.models.least_squares.cautions import cautions
 from dropstep.models.least_squares.model import FEW_DIGITS, LeastSquares
 
 
@@ -38,6 +39,7 @@ def notes(model: LeastSquares, names: tuple[str, ...] | None, excluded: set[int]
             f"{listed(table, together)}: with the selected features, separates the classes perfectly, which makes "
             "every criterion infinite; not considered in the search"
         )
+    yield from cautions(model, table, excluded)
     share = model.explained.smallest_share if problem.sign < 0 else 1.0
     if problem.solver == "gram" and share < FEW_DIGITS:
         yield (

@@ -22,7 +22,7 @@ def coefficients(fit: Coefficients) -> Section:
         table("In the units of the table, in order of entry.", head, rows, "coefficients"),
         class_="scroll",
         role="region",
-        aria_labelledby="coefficients",
+        aria_label="Table of coefficients",
         tabindex="0",
     )
     if len(rows) > MAX_LINES:

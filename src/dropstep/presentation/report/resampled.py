@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from dropstep.presentation import html
 from dropstep.presentation.html import Html, join, tag
+from dropstep.presentation.summary import Size
 from dropstep.presentation.svg import ticks
 from dropstep.presentation.text import count, number, short
 from dropstep.result import SelectionPath
@@ -14,26 +14,6 @@ from dropstep.result import SelectionPath
 WIDTH, HEIGHT = 720, 260
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 706.0, 28.0, 216.0
 CAUSES = {"dropping": "dropping candidates", "racing": "racing", "cache": "the cache"}
-
-
-class Size(NamedTuple):
-    """The best selection seen with a number of features: its score and standard error."""
-
-    n_features: int
-    score: float
-    std_error: float
-
-
-def sizes(path: SelectionPath) -> list[Size]:
-    """The best score by number of features, for a path whose scores have standard errors."""
-    best: dict[int, Size] = {}
-    sign = 1 if path.greater_is_better else -1
-    for step, n in zip(path.steps, path.sizes(), strict=True):
-        if step.score_std_error is None or step.action not in ("add", "remove"):
-            continue
-        if n not in best or sign * step.score > sign * best[n].score:
-            best[n] = Size(n, step.score, step.score_std_error)
-    return [best[n] for n in sorted(best)]
 
 
 def by_size(path: SelectionPath, found: Sequence[Size]) -> list[Html]:

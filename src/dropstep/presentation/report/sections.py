@@ -8,8 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from dropstep.evidence import Evidence
 from dropstep.presentation import summary
 from dropstep.presentation.html import Html, feature_name, feature_names, join, tag
+from dropstep.presentation.methods import FORMS
+from dropstep.presentation.methods import methods as as_methods
 from dropstep.presentation.report import descriptions, resampled
 from dropstep.presentation.report.coefficients import coefficients
 from dropstep.presentation.report.section import Section, section, table
@@ -24,25 +27,28 @@ PAST = {"add": "added", "remove": "removed", "drop": "dropped", "recall": "recal
 THRESHOLDS = {"enter": "gain > {}", "leave": "loss ≤ {}", "drop": "gain ≤ {}"}
 MAX_IN_ROW = 8  # names in a row of a table
 MAX_IN_LIST = 500  # names in a list
+MAX_NOTES = 4  # that are not folded
 
 
-def all_sections(path: SelectionPath, command: str | None, data: Mapping[str, Any]) -> list[Section]:
-    """The sections in order; those about the data, the coefficients and the steps are omitted if there are none."""
+def all_sections(
+    path: SelectionPath, command: str | None, data: Mapping[str, Any], evidence: Evidence | None = None
+) -> list[Section]:
+    """The sections in order: the fitted model first, then how it was found; those without content are omitted."""
     facts = [(name, _value(value)) for name, value in data.items() if name != "notes"]
     about_data = [section("data", "Data", "Data", _facts(facts))] if facts else []
+    about_fit = [coefficients(path.coefficients)] if path.coefficients is not None and path.selected else []
     about_steps = [drawing(path), *scores_by_size(path), dropped(path)] if path.steps else []
     about_steps += [equivalents(path)] if path.steps and not path.fits_saved else []
-    about_fit = [coefficients(path.coefficients)] if path.coefficients is not None and path.selected else []
     last = [steps(path)] if path.steps else []
     return [
-        *about_data,
-        parameters(path),
-        selected(path),
         *about_fit,
         *best_subsets(path),
+        methods(path, evidence, data),
+        *about_data,
+        selected(path),
         *about_steps,
-        cost(path),
-        notes(path, data),
+        search(path),
+        parameters(path),
         reproduce(path, command),
         *last,
     ]
@@ -51,40 +57,67 @@ def all_sections(path: SelectionPath, command: str | None, data: Mapping[str, An
 # --- the top of the page ---------------------------------------------------------------------------------------------
 
 
-def summary_sentences(path: SelectionPath) -> Html:
-    """The result in two sentences."""
-    n = len(path.selected)
-    if not n:
-        return join(
-            [
-                f"None of the {count(path.n_features, 'feature')} was selected: {path.stop}. ",
-                f"Without any feature, {path.criterion} is {number(path.start)}.",
-            ]
-        )
-    gained = [entry for entry in summary.entries(path) if entry.gain is not None and entry.gain > 0]
-    best = max(gained, key=lambda entry: entry.gain or 0.0, default=None)
-    first = (
-        f"{path.strategy.replace('_', '-').capitalize()} selected {n:,} of {count(path.n_features, 'feature')} and "
-        f"changed {path.criterion} from {number(path.start)} to {number(path.score)}. "
+def notes(path: SelectionPath, data: Mapping[str, Any]) -> Html:
+    """What to know about the table before the selection is used; empty if there is nothing."""
+    items = [*path.notes, *_sentences(data.get("notes"))]
+    listed = [tag("li", item) for item in items]
+    if len(listed) <= MAX_NOTES:
+        return tag("ul", *listed, class_="notes") if listed else Html("")
+    first, others = tag("ul", *listed[:MAX_NOTES], class_="notes"), tag("ul", *listed[MAX_NOTES:], class_="notes")
+    return join([first, tag("details", tag("summary", count(len(listed) - MAX_NOTES, "more note")), others)])
+
+
+def _sentences(notes: object) -> list[str]:
+    if not notes:
+        return []
+    return [notes] if isinstance(notes, str) else [str(note) for note in notes] if isinstance(notes, Sequence) else []
+
+
+def methods(path: SelectionPath, evidence: Evidence | None, data: Mapping[str, Any]) -> Section:
+    """A paragraph for a paper, as text, Markdown and LaTeX, and the caution that applies to every selection."""
+    rows = data.get("Rows")
+    n_rows = rows if isinstance(rows, int) else None
+    text, markdown, latex = (as_methods(path, form, evidence=evidence, n_rows=n_rows) for form in FORMS)
+    folded = [
+        tag("details", tag("summary", name), tag("pre", tag("code", paragraph), tabindex="0"))
+        for name, paragraph in (("Markdown", markdown), ("LaTeX", latex))
+    ]
+    resampled = any(step.score_std_error is not None for step in path.steps)
+    how = "cross-validated, but were maximised over candidates" if resampled else "computed on the training data"
+    always = (
+        f"Scores and gains are {how} and are optimistically biased; validate on held-out data. "
+        "A feature that is not selected may still be relevant: another feature may carry the same information."
     )
-    if best is None:
-        return join([first, f"The search stopped because {path.stop}."])
-    largest = join(["The largest gain on entry was that of ", feature_names(path.names(best.features), 3)])
-    return join([first, largest, f" ({number(best.gain or 0.0)}); the search stopped because {path.stop}."])
+    copied = tag("blockquote", tag("p", text), tabindex="0")
+    return section("methods", "Methods", "Methods paragraph to copy", copied, *folded, tag("p", always, class_="quiet"))
 
 
-def tiles(path: SelectionPath) -> Html:
-    """The four key figures."""
+def search(path: SelectionPath) -> Section:
+    """The key figures of the search, and why it ended."""
     spent = summary.cost(path)
     saved = f"{spent.share:.0%} saved by dropping" if spent.saved else "gains computed"
     facts = [
-        ("Selected", f"{len(path.selected):,}", f"of {count(path.n_features, 'feature')}"),
         (f"Score ({path.criterion})", number(path.score), f"from {number(path.start)}"),
         ("Steps", f"{len(path.steps):,}", ", ".join(dict.fromkeys(step.phase for step in path.steps)) or "none"),
         ("Evaluations", f"{spent.computed:,}", saved),
     ]
     cells = [tag("div", tag("dt", a), tag("dd", tag("b", b), " ", tag("span", c))) for a, b, c in facts]
-    return tag("dl", *cells, class_="tiles")
+    stopped = tag("p", f"The search stopped because {path.why}.")
+    return section("search", "Search", "Search and its cost", stopped, tag("dl", *cells, class_="tiles"), *_cost(path))
+
+
+def _cost(path: SelectionPath) -> list[Html]:
+    """Number of evaluations, and how many dropping saved."""
+    spent = summary.cost(path)
+    sentence = f"The search computed {count(spent.computed, 'gain')}."
+    if path.fits_saved:
+        return [tag("p", sentence), resampled.fits(path)]
+    if not spent.saved:
+        return [tag("p", f"{sentence} Dropping saved none.")]
+    total = f"Without dropping, the same additions would have required {spent.total:,}"
+    bar = tag("div", tag("span", style=f"width:{1 - spent.share:.2%}"), class_="whole", aria_hidden="true")
+    key = tag("p", f"{spent.computed:,} computed, {spent.saved:,} saved", class_="quiet")
+    return [tag("p", f"{sentence} {total}; dropping saved {spent.share:.0%}."), bar, key]
 
 
 # --- parameters ------------------------------------------------------------------------------------------------------
@@ -119,6 +152,10 @@ def _rule(name: str, rule: Any) -> str:
         return THRESHOLDS[name].format(number(rule))
     if hasattr(rule, "multiple"):
         return THRESHOLDS[name].format(f"{rule.multiple:g} standard error{'' if rule.multiple == 1 else 's'}")
+    if hasattr(rule, "n_permutations"):
+        return f"test at level {rule.level:.4g} by {rule.n_permutations} permutations of the residuals"
+    if hasattr(rule, "fdr"):
+        return f"knockoffs with a false discovery rate of {rule.fdr:.4g}"
     return f"significance test at level {rule.level:.4g}" if hasattr(rule, "level") else code_of(rule)
 
 
@@ -154,7 +191,7 @@ def selected(path: SelectionPath) -> Section:
         f"Additions and removals in the order made, with the gain (bar) and {path.criterion} after each. From "
         f"{number(path.start, 6)}, the gains add up to the score. Removed features are struck through."
     )
-    parts: list[object] = [] if path.selected else [tag("p", f"None: {path.stop}.")]
+    parts: list[object] = [] if path.selected else [tag("p", f"None: {path.why}.")]
     if path.selected and any(move.removed or len(move.step.features) > MAX_IN_ROW for move in made):
         parts.append(tag("p", "Selected: ", feature_names(path.selected_names, MAX_IN_LIST), "."))
     parts += [table(caption, head, rows, "entries")] if rows else []
@@ -162,7 +199,7 @@ def selected(path: SelectionPath) -> Section:
         names = feature_names(path.names(following), len(following))
         by = "their last computed gain" if path.fits_saved else "the gain they would bring now"
         parts.append(tag("p", f"Next candidates, by {by}: ", names, "."))
-    return section("selected", "Selected", "Selected features", *parts)
+    return section("selected", "Order of entry", "How the features were selected", *parts)
 
 
 def _move(path: SelectionPath, order: int, move: summary.Move, largest: float) -> Html:
@@ -195,7 +232,7 @@ def drawing(path: SelectionPath) -> Section:
 
 def scores_by_size(path: SelectionPath) -> list[Section]:
     """Score by number of features with its band, where scores are means over folds."""
-    found, heading = resampled.sizes(path), "Score by number of features"
+    found, heading = summary.best_by_size(path), "Score by number of features"
     return [section("sizes", "Sizes", heading, *resampled.by_size(path, found))] if found else []
 
 
@@ -320,44 +357,7 @@ def _exchange(change: float, loss: float | None) -> str:
     return f"keeps {1 - change / loss:.0%} (loses {number(change)})" if loss else f"loses {number(change)}"
 
 
-# --- cost, notes and code --------------------------------------------------------------------------------------------
-
-
-def cost(path: SelectionPath) -> Section:
-    """Number of evaluations and of fits, and how many dropping saved."""
-    spent, heading = summary.cost(path), "Computational cost"
-    sentence = f"The search computed {count(spent.computed, 'gain')}."
-    if path.fits_saved:
-        return section("cost", "Cost", heading, tag("p", sentence), resampled.fits(path))
-    if path.n_fits:
-        sentence = f"The search computed {count(spent.computed, 'gain')} and fitted {count(path.n_fits, 'model')}."
-    if not spent.saved:
-        return section("cost", "Cost", heading, tag("p", f"{sentence} Dropping saved none."))
-    total = f"Without dropping, the same additions would have required {spent.total:,}"
-    bar = tag("div", tag("span", style=f"width:{1 - spent.share:.2%}"), class_="whole", aria_hidden="true")
-    key = tag("p", f"{spent.computed:,} computed, {spent.saved:,} saved", class_="quiet")
-    return section(
-        "cost", "Cost", heading, tag("p", f"{sentence} {total}; dropping saved {spent.share:.0%}."), bar, key
-    )
-
-
-def notes(path: SelectionPath, data: Mapping[str, Any]) -> Section:
-    """Warnings about the search and the table, then a caution that applies to every selection."""
-    items = [*path.notes, *_sentences(data.get("notes"))]
-    listed = tag("ul", *(tag("li", item) for item in items), class_="notes") if items else tag("p", "No warnings.")
-    resampled = any(step.score_std_error is not None for step in path.steps)
-    how = "cross-validated, but were maximised over candidates" if resampled else "computed on the training data"
-    always = (
-        f"Scores and gains are {how} and are optimistically biased; validate on held-out data. "
-        "A feature that is not selected may still be relevant: another feature may carry the same information."
-    )
-    return section("notes", "Notes", "Warnings and notes", listed, tag("p", always))
-
-
-def _sentences(notes: object) -> list[str]:
-    if not notes:
-        return []
-    return [notes] if isinstance(notes, str) else [str(note) for note in notes] if isinstance(notes, Sequence) else []
+# --- code -----------------------------------------------------------------------------------------------------------
 
 
 def reproduce(path: SelectionPath, command: str | None) -> Section:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dropstep.foreign import did_you_mean
 from dropstep.models.least_squares.criteria.base import Criterion, OfDeterminant, OfMatrix, OfRows, OfTrace, Size
 from dropstep.models.least_squares.criteria.discriminant import Pillai, Roy, Trace, Wilks
 from dropstep.models.least_squares.criteria.linear import (
@@ -57,7 +58,9 @@ def as_criterion(criterion: str | Criterion, kind: str) -> Criterion:
     if isinstance(criterion, str):
         name = DEFAULT[kind] if criterion == "auto" else criterion
         if name not in CRITERIA:
-            raise ValueError(f"unknown criterion {criterion!r}; there are {', '.join(['auto', *CRITERIA, 'cv'])}")
+            known = ", ".join(["auto", *CRITERIA, "cv"])
+            hint = did_you_mean(criterion, CRITERIA)
+            raise ValueError(f"unknown criterion {criterion!r}; {hint}there are {known}")
         criterion = CRITERIA[name]()
     if not isinstance(criterion, Criterion):
         raise TypeError(f"criterion must be a name or a Criterion; got {criterion!r}")

@@ -1,0 +1,72 @@
+"""Held-out rows: a selection is made without them, and its score and coefficients are computed on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dropstep.data.sample import Rows, Sample
+from dropstep.data.table import Table
+from dropstep.evaluation.halves import repeated, share_of_rows
+from dropstep.evaluation.inference import INFERRED, Inference, infer, parameters_of
+from dropstep.evaluation.optimism import METRICS, metric
+from dropstep.result import SelectionPath
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """A selection on rows that took no part in it.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of these rows.
+    metric : str
+        "r2" (linear), "accuracy" (classes), "explained deviance" (poisson, gamma) or "concordance" (cox).
+    score : float
+        The metric on these rows, with the coefficients of the path.
+    inference : Inference or None
+        Coefficients and intervals fitted on these rows; None where the model has no standard errors.
+    """
+
+    n_rows: int
+    metric: str
+    score: float
+    inference: Inference | None
+
+
+def held_out(path: SelectionPath, X: Any, y: Any, rows: Rows) -> HeldOut:
+    """The score of a path on rows that took no part in the selection, and what can be inferred from them."""
+    if path.model not in METRICS or path.coefficients is None:
+        raise ValueError(
+            f"held-out rows are scored for the models {', '.join(METRICS)}; estimators have cross-validation"
+        )
+    sample = repeated(X, y, rows, parameters_of(path), "held_out").sample
+    inferred = path.model in INFERRED and len(path.coefficients.targets) == 1
+    per_row = {"sample_weight": rows.weights, "offset": rows.offset, "strata": rows.strata}
+    return HeldOut(
+        sample.n_rows,
+        METRICS[path.model],
+        metric(path.model, path.coefficients, _encoded(path, sample), list(path.coefficients.columns)),
+        infer(path, X, y, **per_row) if inferred else None,
+    )
+
+
+def _encoded(path: SelectionPath, sample: Sample) -> Sample:
+    """A sample with the columns of the path; levels that the path does not know are the baseline."""
+    if path.encoding is None:
+        return sample
+    return replace(sample, table=Table(path.encoding.encode(sample.features), path.encoding.column_names))
+
+
+def rows_held_out(sample: Sample, share: float, seed: int) -> NDArray[np.bool_]:
+    """Which rows of a table to hold out: a random share, the same in each class."""
+    chosen = share_of_rows(sample, share, np.random.default_rng(seed))
+    if sample.rows is None:
+        return chosen
+    inside = np.zeros(len(sample.rows), dtype=bool)
+    inside[np.flatnonzero(sample.rows)] = chosen
+    return inside

@@ -1,0 +1,311 @@
+"""Inference after selection: coefficients and intervals on rows that took no part in it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, special
+
+from dropstep.coefficients import Coefficients
+from dropstep.data.sample import Rows, Sample
+from dropstep.data.table import Table
+from dropstep.evaluation.halves import Repeated, repeated, share_of_rows
+from dropstep.evaluation.refits import columns_of, fit, model_of, names_of
+from dropstep.parameters import checked_seed
+from dropstep.result import SelectionPath
+
+Floats = NDArray[np.float64]
+
+INFERRED = ("linear", "logistic", "poisson", "gamma", "cox")
+LEAST_QUANTILE = 0.05  # gamma_min of Meinshausen, Meier and Buehlmann (2009)
+
+
+class Estimate(NamedTuple):
+    """A coefficient on rows that took no part in the selection.
+
+    Attributes
+    ----------
+    name : str
+        Name of the column.
+    estimate, std_error : float
+        Over several splits, their medians over the splits that selected the feature; NaN if none did.
+    lower, upper : float
+        Confidence limits.
+    p_value : float
+        Over several splits, aggregated, and corrected for the number of features that each split tested.
+    """
+
+    name: str
+    estimate: float
+    std_error: float
+    lower: float
+    upper: float
+    p_value: float
+
+
+@dataclass(frozen=True)
+class Inference:
+    """Coefficients and intervals of selected features.
+
+    Attributes
+    ----------
+    rows : tuple of Estimate
+        One per column of the selected features, in order of entry.
+    level : float
+        Confidence level of the intervals.
+    n_rows : int
+        Rows on which a fit was made; with splits, those of one part.
+    n_splits : int
+        Number of splits; 0 for rows that were held out from the start.
+    frequencies : mapping of str to float
+        Share of the splits that selected each column.
+    notes : tuple of str
+        What could not be checked.
+    """
+
+    rows: tuple[Estimate, ...]
+    level: float
+    n_rows: int
+    n_splits: int = 0
+    frequencies: dict[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def to_frame(self) -> Any:
+        """Convert to a pandas DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns estimate, std_error, lower, upper and p_value, indexed by feature name.
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError("to_frame needs pandas: pip install 'dropstep[frames]'") from None
+        return pd.DataFrame(self.rows, columns=list(Estimate._fields)).set_index("name").astype(float)
+
+
+def infer(
+    path: SelectionPath,
+    X: Any,
+    y: Any,
+    split: float | None = None,
+    n_splits: int = 50,
+    random_state: int | None = None,
+    *,
+    level: float = 0.95,
+    sample_weight: Any = None,
+    offset: Any = None,
+    strata: Any = None,
+    sample_groups: Any = None,
+) -> Inference:
+    """Coefficients, intervals and p-values of selected features, on rows that took no part in their selection.
+
+    Parameters
+    ----------
+    path : SelectionPath
+        A path of model "linear", "logistic" (two classes), "poisson", "gamma" or "cox".
+    X : array-like or frame of shape (n_samples, n_features)
+        Without `split`: rows that took no part in the selection; rows that did are refused. With `split`: the rows of
+        the selection.
+    y : array-like of shape (n_samples,) or str
+        Their target.
+    split : float or None, default=None
+        Share of the rows on which the selection is repeated, with the parameters of the path; inference is made on the
+        other rows.
+    n_splits : int, default=50
+        Number of random splits.
+    random_state : int or None, default=None
+        Seed of the splits; None is 0.
+    level : float, default=0.95
+        Confidence level.
+    sample_weight, offset, strata : array-like of shape (n_samples,) or str, default=None
+        As in `select`.
+    sample_groups : array-like of shape (n_samples,) or str, default=None
+        Groups of dependent rows, which stay in one part.
+
+    Returns
+    -------
+    Inference
+
+    Notes
+    -----
+    An interval is for the coefficient in the model of the selected features: what it would be with all rows of the
+    population, given that these features are in the model. Over several splits, p-values are those of Meinshausen,
+    Meier and Buehlmann (2009), which control the probability of any false claim; intervals contain the values that the
+    aggregated test of a single coefficient does not reject. Both are conservative.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from dropstep import infer, select
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> path = select(X[:221], y[:221])
+    >>> infer(path, X[221:], y[221:]).to_frame().round(1)[["lower", "upper"]].loc["bmi"].tolist()
+    [551.5, 888.0]
+    """
+    _check(path, split, n_splits, level)
+    rows = Rows(sample_weight, offset, strata, sample_groups)
+    work = repeated(X, y, rows, parameters_of(path), "infer")
+    sample = work.sample
+    if getattr(sample, "table", None) is None or sample.n_features != path.n_features:
+        raise ValueError(f"X has {sample.n_features} features, but the path was made of {path.n_features}")
+    if path.feature_names is not None and sample.names is not None and path.feature_names != sample.names:
+        raise ValueError("the features of X differ from those of the path; pass the same columns in the same order")
+    if split is None:
+        return _held_out(path, sample, level)
+    return _over_splits(path, work, float(split), int(n_splits), checked_seed(random_state), level)
+
+
+def _check(path: SelectionPath, split: Any, n_splits: Any, level: Any) -> None:
+    several = path.coefficients is not None and len(path.coefficients.targets) > 1
+    if path.model not in INFERRED or several:
+        what = "several targets or classes" if several else f"model {path.model!r}"
+        raise ValueError(f"infer has no standard errors for {what}; it supports {', '.join(INFERRED)} with one target")
+    if split is not None and (not isinstance(split, Real) or isinstance(split, bool) or not 0 < float(split) < 1):
+        raise ValueError(f"split must be None or a share between 0 and 1; got {split!r}")
+    if not isinstance(n_splits, Integral) or isinstance(n_splits, bool) or n_splits < 1:
+        raise ValueError(f"n_splits must be a whole number from 1; got {n_splits!r}")
+    if not isinstance(level, Real) or not 0 < float(level) < 1:
+        raise ValueError(f"level must be a number between 0 and 1; got {level!r}")
+
+
+def parameters_of(path: SelectionPath) -> dict[str, Any]:
+    """The parameters of a path, with the model that "auto" stood for."""
+    kept = {name: value for name, value in path.params.items() if name not in ("max_time", "checkpoint", "n_jobs")}
+    return {**kept, "model": model_of(path)}
+
+
+# --- rows that were held out -----------------------------------------------------------------------------------------
+
+
+def _held_out(path: SelectionPath, sample: Sample, level: float) -> Inference:
+    notes: tuple[str, ...] = ()
+    if path.fingerprint is None:
+        notes = ("the rows of the selection are not known, so that it was not checked whether they are among these",)
+    elif n_seen := path.fingerprint.count(_design(path, sample), sample.target):
+        about = "" if path.fingerprint.is_complete else "about "
+        raise ValueError(
+            f"{about}{n_seen} of the {sample.n_rows} rows took part in the selection, which biases inference; pass "
+            "rows that did not, or split=0.5 to repeat the selection on a part"
+        )
+    found = fit(model_of(path), sample, columns_of(sample, path.selected))
+    return Inference(tuple(_estimates(found, level)), level, sample.n_rows, notes=notes)
+
+
+def _design(path: SelectionPath, sample: Sample) -> Table:
+    """The design matrix, with the columns that encode factors in the table of the selection."""
+    same = path.encoding is None or sample.encoding is None or sample.column_names == path.encoding.column_names
+    return sample.table if same or path.encoding is None else Table(path.encoding.encode(sample.features))
+
+
+def _estimates(found: Coefficients, level: float) -> list[Estimate]:
+    errors = np.atleast_1d(found.std_error) if found.std_error is not None else np.full(len(found.names), np.nan)
+    width = _quantile(found, (1 + level) / 2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p_values = p_value(found, 0.0)
+    lines = zip(found.names, np.atleast_1d(found.coef), errors, p_values, strict=True)
+    return [
+        Estimate(n, float(b), float(s), float(b - width * s), float(b + width * s), float(p)) for n, b, s, p in lines
+    ]
+
+
+def _quantile(found: Coefficients, share: float) -> float:
+    return float(special.stdtrit(found.df_resid, share) if found.statistic == "t" else special.ndtri(share))
+
+
+def p_value(found: Coefficients, null: float) -> Floats:
+    """Two-sided p-values of the coefficients being a number; 1 for columns that are linear combinations of others."""
+    assert found.std_error is not None
+    ratio = -np.abs((np.atleast_1d(found.coef) - null) / np.atleast_1d(found.std_error))
+    tail = special.stdtr(found.df_resid, ratio) if found.statistic == "t" else special.ndtr(ratio)
+    return np.where(np.isnan(tail), 1.0, 2 * tail)
+
+
+# --- splits ----------------------------------------------------------------------------------------------------------
+
+
+def aggregated(p_values: Floats) -> Floats:
+    """One p-value of several: a quantile of p / gamma, at the best gamma (Meinshausen, Meier and Buehlmann 2009).
+
+    Parameters
+    ----------
+    p_values : ndarray of shape (n_splits, ...)
+
+    Returns
+    -------
+    ndarray
+        min(1, (1 - log gamma_min) inf over gamma in (gamma_min, 1) of the gamma-quantile of p / gamma).
+    """
+    ordered, n = np.sort(p_values, axis=0), len(p_values)
+    if n == 1:
+        return np.asarray(np.minimum(ordered[0], 1.0))
+    ranks = np.arange(1, n + 1)
+    least = ranks / n >= LEAST_QUANTILE - 1e-12  # the infimum is attained where the empirical quantile jumps
+    gammas = (ranks / n)[least].reshape(-1, *[1] * (ordered.ndim - 1))
+    best = (ordered[least] / gammas).min(axis=0)
+    return np.asarray(np.minimum(1.0, (1 - math.log(LEAST_QUANTILE)) * best))
+
+
+def _over_splits(
+    path: SelectionPath, work: Repeated, split: float, n_splits: int, seed: int, level: float
+) -> Inference:
+    sample, model = work.sample, model_of(path)
+    wanted = columns_of(sample, path.selected)
+    place, fits = {c: i for i, c in enumerate(wanted)}, []
+    n_rows = 0
+    for stream in np.random.SeedSequence(seed).spawn(n_splits):
+        inside = share_of_rows(sample, split, np.random.default_rng(stream))
+        rest = np.flatnonzero(~inside)
+        chosen = columns_of(sample, _features(work, work.search(np.flatnonzero(inside)).selected))
+        part, n_rows = sample.at(rest), len(rest)
+        known = fit(model, part, chosen) if chosen and len(chosen) < len(rest) - 2 else None
+        fits.append(({}, None) if known is None else ({c: i for i, c in enumerate(chosen)}, known))
+    lines, frequencies = [], {}
+    for name, column in zip(names_of(sample, wanted), place, strict=True):
+        with_it = [(at[column], known) for at, known in fits if known is not None and column in at]
+        lines.append(_aggregate(name, with_it, n_splits, level))
+        frequencies[name] = len(with_it) / n_splits
+    return Inference(tuple(lines), level, n_rows, n_splits, frequencies)
+
+
+def _features(work: Repeated, units: tuple[int, ...]) -> list[int]:
+    return list(work.sample.choice.features(units))
+
+
+def _aggregate(name: str, fits: list[tuple[int, Coefficients]], n_splits: int, level: float) -> Estimate:
+    """One estimate of a column over the splits that selected it; the other splits have p-value 1."""
+    usable = [(i, known) for i, known in fits if np.isfinite(_error(known, i))]
+    if not usable:
+        return Estimate(name, math.nan, math.nan, -math.inf, math.inf, 1.0)
+    coefs = np.array([float(np.atleast_1d(known.coef)[i]) for i, known in usable])
+    errors = np.array([_error(known, i) for i, known in usable])
+    ones = np.ones(n_splits - len(usable))
+
+    def joint(null: float, corrected: bool = False) -> float:
+        own = [p_value(known, null)[i] * (len(known.names) if corrected else 1) for i, known in usable]
+        return float(aggregated(np.minimum(1.0, np.concatenate([own, ones]))))
+
+    centre, error = float(np.median(coefs)), float(np.median(errors))
+    lower, upper = (_limit(joint, centre, error, sign, 1 - level) for sign in (-1, 1))
+    return Estimate(name, centre, error, lower, upper, joint(0.0, corrected=True))
+
+
+def _error(known: Coefficients, at: int) -> float:
+    assert known.std_error is not None
+    return float(np.atleast_1d(known.std_error)[at])
+
+
+def _limit(joint: Any, centre: float, error: float, sign: int, alpha: float) -> float:
+    """The value, in one direction, at which the aggregated p-value falls to alpha; infinite if it never does."""
+    far = centre + sign * 1e6 * max(error, np.finfo(float).tiny)
+    if joint(far) > alpha:
+        return sign * math.inf
+    if joint(centre) <= alpha:
+        return centre
+    return float(optimize.brentq(lambda null: joint(null) - alpha, centre, far, xtol=1e-6 * max(error, 1e-300)))

@@ -1,0 +1,182 @@
+"""Optimism: by how much a score on the rows of the selection exceeds that on new rows, by Harrell's bootstrap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from scipy import special
+
+from dropstep.coefficients import Coefficients
+from dropstep.data.response import Survival
+from dropstep.data.sample import Rows, Sample
+from dropstep.data.target import Categorical
+from dropstep.evaluation.halves import Repeated, repeated
+from dropstep.evaluation.inference import parameters_of
+from dropstep.evaluation.refits import columns_of, fit, model_of
+from dropstep.parameters import checked_seed
+from dropstep.result import SelectionPath
+
+Floats = NDArray[np.float64]
+
+METRICS = {
+    "linear": "r2",
+    "discriminant": "accuracy",
+    "logistic": "accuracy",
+    "poisson": "explained deviance",
+    "gamma": "explained deviance",
+    "cox": "concordance",
+}
+
+
+@dataclass(frozen=True)
+class Optimism:
+    """A score on the rows of the selection, and what is expected on new rows.
+
+    Attributes
+    ----------
+    metric : str
+        "r2" (linear), "accuracy" (classes), "explained deviance" (poisson, gamma) or "concordance" (cox).
+    apparent : float
+        The metric of the selected features on the rows that selected them.
+    optimism : float
+        Mean difference between the metric on a bootstrap sample, of a model that was selected and fitted there, and the
+        metric of the same model on the rows.
+    std_error : float
+        Standard error of that mean.
+    n_bootstrap : int
+        Number of bootstrap samples.
+    """
+
+    metric: str
+    apparent: float
+    optimism: float
+    std_error: float
+    n_bootstrap: int
+
+    @property
+    def corrected(self) -> float:
+        """The metric that is expected on new rows: apparent minus optimism."""
+        return self.apparent - self.optimism
+
+
+def optimism(
+    path: SelectionPath,
+    X: Any,
+    y: Any,
+    n_bootstrap: int = 200,
+    random_state: int | None = None,
+    *,
+    n_jobs: int | None = None,
+    sample_weight: Any = None,
+    offset: Any = None,
+    strata: Any = None,
+) -> Optimism:
+    """Bootstrap correction of the score of a selection (Harrell, Lee and Mark 1996).
+
+    The selection is repeated, with the parameters of the path, on samples of the rows with replacement; each time the
+    score on the sample is compared with the score of the same model on the rows.
+
+    Parameters
+    ----------
+    path : SelectionPath
+        A path of any model but an estimator.
+    X : array-like or frame of shape (n_samples, n_features)
+        The rows of the selection.
+    y : array-like of shape (n_samples,) or (n_samples, n_targets), or str
+        Their target.
+    n_bootstrap : int, default=200
+        Number of bootstrap samples.
+    random_state : int or None, default=None
+        Seed of the samples; None is 0.
+    n_jobs : int or None, default=None
+        Number of processes.
+    sample_weight, offset, strata : array-like of shape (n_samples,) or str, default=None
+        As in `select`.
+
+    Returns
+    -------
+    Optimism
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from dropstep import optimism, select
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> found = optimism(select(X, y), X, y, n_bootstrap=50)
+    >>> found.metric, round(found.apparent, 3), found.corrected < found.apparent
+    ('r2', 0.509, True)
+    """
+    if path.model not in METRICS:
+        raise ValueError(
+            f"optimism supports the models {', '.join(METRICS)}; estimators are scored by cross-validation"
+        )
+    if not isinstance(n_bootstrap, Integral) or isinstance(n_bootstrap, bool) or n_bootstrap < 2:
+        raise ValueError(f"n_bootstrap must be a whole number from 2; got {n_bootstrap!r}")
+    work = repeated(X, y, Rows(sample_weight, offset, strata), parameters_of(path), "optimism")
+    model, sample = model_of(path), work.sample
+    columns = columns_of(sample, path.selected)
+    apparent = metric(path.model, fit(model, sample, columns), sample, columns)
+    streams = np.random.SeedSequence(checked_seed(random_state)).spawn(int(n_bootstrap))
+    differences = Parallel(n_jobs=n_jobs)(delayed(_difference)(work, path.model, model, stream) for stream in streams)
+    kept = np.array([d for d in differences if d is not None])
+    if len(kept) < 2:
+        raise ValueError("the rows are so few that hardly a bootstrap sample could be used; pass more rows")
+    error = float(kept.std(ddof=1) / np.sqrt(len(kept)))
+    return Optimism(METRICS[path.model], apparent, float(kept.mean()), error, len(kept))
+
+
+def _difference(work: Repeated, kind: str, model: Any, stream: np.random.SeedSequence) -> float | None:
+    """The metric on a bootstrap sample minus that on all rows; None where the target does not vary in the sample."""
+    n = work.sample.n_rows
+    rows = np.sort(np.random.default_rng(stream).integers(0, n, n))
+    half = work.search(rows)
+    if not half.estimable:
+        return None
+    columns = columns_of(work.sample, list(work.sample.choice.features(half.selected)))
+    drawn = work.part(rows)
+    fitted = fit(model, drawn, columns)
+    return metric(kind, fitted, drawn, columns) - metric(kind, fitted, work.sample, columns)
+
+
+def metric(kind: str, fitted: Coefficients, sample: Sample, columns: list[int]) -> float:
+    """How well a fit predicts the target of a sample, by the metric of the model; larger is better."""
+    target, n = sample.target, sample.n_rows
+    weights = np.ones(n) if sample.weights is None else sample.weights
+    scores = fitted.linear_predictor(sample.table.columns(columns).astype(np.float64)).reshape(n, -1)
+    if sample.offset is not None:
+        scores = scores + np.asarray(sample.offset, dtype=np.float64)[:, None]
+    if isinstance(target, Survival):
+        return concordance(target, scores[:, 0])
+    if isinstance(target, Categorical):
+        if fitted.priors is None:  # log odds against the first class
+            scores = np.column_stack([np.zeros(n), scores])
+        labels = np.array(fitted.classes)[scores.argmax(axis=1)]
+        return float(np.average(labels == target.labels[target.codes], weights=weights))
+    if kind == "linear":
+        centre = np.average(target.values, axis=0, weights=weights)
+        squares = [weights @ (target.values - m) ** 2 for m in (scores, centre)]
+        return 1 - float(squares[0].sum() / squares[1].sum())
+    null = np.full(n, np.average(target, weights=weights))
+    deviances = [float(weights @ _deviance(kind, target, mean)) for mean in (np.exp(scores[:, 0]), null)]
+    return 1 - deviances[0] / deviances[1]
+
+
+def _deviance(kind: str, y: Floats, mean: Floats) -> Floats:
+    if kind == "poisson":
+        return np.asarray(2 * (special.xlogy(y, y / mean) - (y - mean)))
+    return np.asarray(2 * ((y - mean) / mean - np.log(y / mean)))
+
+
+def concordance(target: Survival, risk: Floats) -> float:
+    """Harrell's c: share of the usable pairs in which the row with the earlier event has the larger risk."""
+    concordant = usable = 0.0
+    for i in np.flatnonzero(target.event):
+        later = target.time > target.time[i]
+        usable += np.count_nonzero(later)
+        concordant += np.count_nonzero(risk[later] < risk[i]) + 0.5 * np.count_nonzero(risk[later] == risk[i])
+    return concordant / usable if usable else 0.5

@@ -1,0 +1,82 @@
+"""Blocks of rows: their moments are computed once, and a half of the rows is a sum of blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache, reduce
+from operator import add
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dropstep.data.moments import Moments, of_rows
+from dropstep.data.sample import Sample
+from dropstep.data.table import refuse_missing
+from dropstep.models.least_squares.problem import Problem, from_moments, problem_of
+
+Indices = NDArray[np.intp]
+
+MIN_ROWS_PER_VALUE = 2  # moments of all blocks may have as many numbers as X has, divided by this
+
+
+@dataclass(frozen=True, eq=False)
+class MomentBlocks:
+    """Moments of disjoint blocks of the rows of a sample.
+
+    Attributes
+    ----------
+    sample : Sample
+    block : ndarray of int of shape (n_samples,)
+        Block of each row.
+    moments : tuple of Moments
+        Moments of each block.
+    total : Moments
+        Moments of all rows.
+    exact : bool
+        Whether to continue from the rows where the digits of a Gram matrix do not suffice.
+    """
+
+    sample: Sample
+    block: Indices
+    moments: tuple[Moments, ...]
+    total: Moments
+    exact: bool
+
+    def halves(self, chosen: Indices) -> tuple[Problem, Problem]:
+        """The problem of the union of some blocks, and that of the other blocks."""
+        half = reduce(add, (self.moments[b] for b in chosen.tolist()))
+        inside = np.isin(self.block, chosen) if self.exact else None
+        return self._problem(half, inside), self._problem(self.total - half, None if inside is None else ~inside)
+
+    def _problem(self, moments: Moments, inside: NDArray[np.bool_] | None) -> Problem:
+        problem = from_moments(moments)
+        if inside is None:
+            return problem
+
+        @cache
+        def from_rows() -> Problem:
+            part = self.sample.at(np.flatnonzero(inside))
+            return problem_of(part.table, part.target, part.weights, "columns")
+
+        return replace(problem, finer=from_rows)
+
+
+def prefers_blocks(n_rows: int, n_columns: int, n_blocks: int) -> bool:
+    """Whether the moments of all blocks are few compared with the rows."""
+    return MIN_ROWS_PER_VALUE * n_blocks * n_columns <= n_rows
+
+
+def blocks_of(sample: Sample, block: Indices, *, exact: bool) -> MomentBlocks | None:
+    """The moments of blocks; None if columns have so extreme a scale that moments cannot be added."""
+    n_blocks = int(block.max()) + 1
+    order = np.argsort(block, kind="stable")
+    found = []
+    for rows in np.split(order, np.searchsorted(block[order], np.arange(1, n_blocks))):
+        table = sample.table.at(rows)
+        weights = None if sample.weights is None else sample.weights[rows]
+        moments, exponents = of_rows(table.matrix, sample.target.at(rows), weights, table.names)
+        refuse_missing(sample.table, moments.means[:, : moments.n_features])
+        if exponents is not None:
+            return None
+        found.append(moments)
+    return MomentBlocks(sample, block, tuple(found), reduce(add, found), exact)

@@ -1,0 +1,64 @@
+"""Cautions: what makes a selection by least squares uncertain, each with its number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dropstep.data.table import Table, listed
+
+if TYPE_CHECKING:
+    from dropstep.models.least_squares.model import LeastSquares
+
+MAX_CONDITION = 100.0  # condition number of the correlations' square root from which coefficients are unstable
+MIN_CLASS = 5  # rows of a class
+NEAR_LIMIT = 0.5  # share of n - classes from which the trace grows with the number of features alone
+MIN_CP_DF = 10  # residual degrees of freedom of the full model, whose variance Cp uses
+
+
+def cautions(model: LeastSquares, table: Table, excluded: set[int]) -> Iterator[str]:
+    """Sentences on a model after a search."""
+    yield from _dependence(model, table, excluded)
+    problem, size = model.problem, model.projection.size
+    if problem.kind == "discriminant":
+        counts, labels, df = problem.origin.counts, problem.origin.labels, problem.df
+        if counts.min() < MIN_CLASS and labels is not None:
+            c = int(counts.argmin())
+            yield (
+                f"class {str(labels[c])!r} has {counts[c]:g} rows; its mean, and what separates it from the others, "
+                "are uncertain"
+            )
+        if model.criterion_info.name == "trace" and size > NEAR_LIMIT * df:
+            yield (
+                f"{size} features are selected with {df:g} rows more than classes; as these numbers approach each "
+                "other the trace grows without limit, whatever the features are"
+            )
+    elif model.criterion_info.name == "cp":
+        full = float(np.count_nonzero(problem.equations.diagonal > 0))
+        room = problem.df - full
+        if 0 < room < MIN_CP_DF and getattr(model.criterion, "sigma2", None) is None:
+            yield (
+                f"Cp estimates the error variance from {room:g} residual degrees of freedom of the full model; pass "
+                "MallowsCp(sigma2=...), or use another criterion"
+            )
+
+
+def _dependence(model: LeastSquares, table: Table, excluded: set[int]) -> Iterator[str]:
+    """The condition number of the selected features, and candidates that are linear combinations of them."""
+    projection, equations = model.projection, model.problem.equations
+    if model.problem.sign > 0 or not projection.size:
+        return
+    R = projection.factor()
+    values = np.linalg.svd(R / np.sqrt(np.einsum("ij,ij->j", R, R)), compute_uv=False)
+    if (condition := float(values[0] / values[-1])) > MAX_CONDITION:
+        yield (
+            f"the selected features are nearly collinear (condition number {condition:.3g}): their coefficients are "
+            "uncertain, and other rows may select others"
+        )
+    inside = (projection.residual_ss <= projection.precision.least) & (equations.diagonal > 0)
+    inside[[*projection.independent, *projection.dependent, *excluded, *projection.doubtful]] = False
+    if inside.any():
+        aliases = np.flatnonzero(inside).tolist()
+        yield f"{listed(table, aliases)}: linear combinations of the selected features, which could stand in for them"
