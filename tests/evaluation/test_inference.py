@@ -268,7 +268,9 @@ def test_concordance_counts_pairs():
 
 def test_optimism_is_refused(diabetes):
     X, y = diabetes
-    with pytest.raises(ValueError, match=r"optimism supports the models linear, .*; estimators are scored by cross-val"):
+    with pytest.raises(
+        ValueError, match=r"optimism supports the models linear, .*; estimators are scored by cross-val"
+    ):
         optimism(select(X, y, model=LinearRegression(), max_features=1), X, y)
     with pytest.raises(ValueError, match="n_bootstrap must be a whole number from 2; got 1"):
         optimism(select(X, y), X, y, n_bootstrap=1)
