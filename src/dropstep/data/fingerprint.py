@@ -15,7 +15,8 @@ from dropstep.data.target import Categorical, Continuous
 
 Floats = NDArray[np.float64]
 
-N_COLUMNS = 8  # columns that identify a row together with its target, next to each other in the middle of the table
+N_COLUMNS = 4  # first columns, and last ones, that identify a row together with its target: adjacent in memory
+BLOCK_ROWS = 2**13
 MAX_KEPT = 2**14  # rows whose fingerprints are kept; of more, those with the smallest ones
 IRRATIONAL = 0.6180339887498949  # multiples of it, modulo 1, are spread evenly: weights of the columns
 
@@ -27,7 +28,7 @@ class Fingerprint:
     Attributes
     ----------
     marks : ndarray of uint64
-        Identifiers of the rows, sorted; the smallest ones if there are many rows.
+        Identifiers of the rows; the smallest ones if there are many rows.
     n_rows : int
         Number of rows.
     """
@@ -40,7 +41,7 @@ class Fingerprint:
         """The fingerprint of the rows of a design matrix and their target."""
         found = marks_of(table, target)
         kept = found if len(found) <= MAX_KEPT else np.partition(found, MAX_KEPT)[:MAX_KEPT]
-        return cls(np.sort(kept), len(found))
+        return cls(kept, len(found))
 
     @property
     def is_complete(self) -> bool:
@@ -51,7 +52,7 @@ class Fingerprint:
         """Number of rows that are in the selection; an estimate if only a part of it is known."""
         marks = marks_of(table, target)
         if not self.is_complete:
-            marks = marks[marks <= self.marks[-1]]
+            marks = marks[marks <= self.marks.max()]
         found = int(np.isin(marks, self.marks).sum())
         return found if self.is_complete else round(found * self.n_rows / MAX_KEPT)
 
@@ -61,17 +62,27 @@ def marks_of(table: Table, target: Any) -> NDArray[np.uint64]:
 
     Sums are made column by column, so that a row has the same identifier in every table that contains it.
     """
-    first = max(0, (table.n_features - N_COLUMNS) // 2)
-    columns = range(first, min(first + N_COLUMNS, table.n_features))
-    values = (
-        table.values[:, columns.start : columns.stop]
-        if isinstance(table.values, np.ndarray)
-        else table.columns(columns)
-    )
-    total = _numbers(target)
+    numbers, p = _numbers(target), table.n_features
+    columns = range(p) if p <= 2 * N_COLUMNS else [*range(N_COLUMNS), *range(p - N_COLUMNS, p)]
+    parts = _ends(table.values) if isinstance(table.values, np.ndarray) else [table.columns(columns)]
+    blocks = [slice(start, start + BLOCK_ROWS) for start in range(0, len(numbers), BLOCK_ROWS)]
+    return np.concatenate([_marks([part[rows] for part in parts], numbers[rows]) for rows in blocks])
+
+
+def _ends(values: NDArray[Any]) -> list[NDArray[Any]]:
+    """The first and the last columns of an array, without a copy."""
+    p = values.shape[1]
+    return [values] if p <= 2 * N_COLUMNS else [values[:, :N_COLUMNS], values[:, p - N_COLUMNS :]]
+
+
+def _marks(parts: list[NDArray[Any]], total: Floats) -> NDArray[np.uint64]:
+    """Identifiers of a block of rows, which stays in the cache."""
+    i = 0
     with np.errstate(over="ignore", invalid="ignore"):
-        for i, column in enumerate(values.T, start=1):
-            total = total + column * (1 + (i * IRRATIONAL) % 1)
+        for part in parts:
+            for column in np.asfortranarray(part).T:
+                i += 1
+                total = total + column * (1 + (i * IRRATIONAL) % 1)
     bits = (total + 0.0).view(np.uint64)  # + 0.0: no negative zero
     with np.errstate(over="ignore"):
         mixed = (bits ^ (bits >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)  # small marks are a random sample
