@@ -38,10 +38,10 @@ imports: $(VENV)/.dev ## imports point one way, by import-linter
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.dev ## tests and doctests, with coverage
-	$(ONE_THREAD) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --cov --cov-report=term:skip-covered
+	$(ONE_THREAD) $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup --cov --cov-report=term:skip-covered
 
 test-oldest: $(VENV)-oldest/.test ## tests with the oldest supported versions, which need Python 3.11 or 3.12
-	$(ONE_THREAD) $(VENV)-oldest/bin/python -m pytest -q -n $(WORKERS) --dist worksteal
+	$(ONE_THREAD) $(VENV)-oldest/bin/python -m pytest -q -n $(WORKERS) --dist loadgroup
 
 dist: $(VENV)/.core ## the source distribution and the wheel, in dist
 	rm -rf dist
@@ -51,7 +51,7 @@ test-wheel: dist ## tests of the wheel as it is installed
 	rm -rf $(VENV)-wheel
 	$(PYTHON) -m venv $(VENV)-wheel
 	$(VENV)-wheel/bin/python $(PIP_INSTALL) --constraint constraints.txt "$$(echo dist/*.whl)[test]"
-	$(ONE_THREAD) $(VENV)-wheel/bin/python -m pytest -q -n $(WORKERS) --dist worksteal tests
+	$(ONE_THREAD) $(VENV)-wheel/bin/python -m pytest -q -n $(WORKERS) --dist loadgroup tests
 
 fuzz: $(VENV)/.dev ## compare with the reference on random problems, for SECONDS, from problem number SEED on
 	$(ONE_THREAD) PYTHONPATH=tests $(BIN)/python tests/fuzz.py --seconds $(SECONDS) --seed $(SEED) --jobs $(WORKERS)

@@ -177,7 +177,7 @@ def clusters(tools: list[str]) -> Iterator[None]:
     if any(tool.startswith("dask") for tool in tools):
         from distributed import Client, LocalCluster
 
-        client = Client(LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None))
+        client = Client(LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0"))
     if "spark" in tools:
         session = spark_session()
         session.range(10).mapInArrow(lambda batches: batches, "id long").collect()  # starts the Python workers

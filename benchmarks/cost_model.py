@@ -140,7 +140,7 @@ def main() -> None:
     tall += [Run("tall", unit * n, p, c) for n, p, c in [(5_000, 400, 16), (1_000, 800, 8), (20_000, 200, 32)]]
     wide = [Run("wide", n, unit * p, c) for n, p, c in [(500, 2_000, 4), (1_000, 2_000, 8), (500, 8_000, 8)]]
     wide += [Run("wide", n, unit * p, c) for n, p, c in [(2_000, 1_000, 4), (1_000, 5_000, 16)]]
-    with LocalCluster(n_workers=WORKERS, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+    with LocalCluster(n_workers=WORKERS, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster):
         show("tall", tall, Run("tall", unit * 40_000, 200, 32), repeats)
         show("wide", wide, Run("wide", 1_000, unit * 10_000, 16), repeats)
 
