@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -18,23 +17,23 @@ from dropstep.data.groups import Choice
 from dropstep.data.moments import Moments
 from dropstep.data.sample import Features, Rows, Sample
 from dropstep.foreign import unknown_parameter
-from dropstep.models.base import Family, FamilyModel, Fitted, Problem, Units, WithKnockoffs
+from dropstep.models.base import Family, FamilyModel, Fitted, Problem, Units
 from dropstep.models.families import as_family
 from dropstep.models.resampling import CrossValidates, Evaluation, Resamples, SearchEndedError
 from dropstep.parameters import NAMES, RESOURCES, Parameters, checked_seed, non_default, with_parameters
 from dropstep.result import SelectionPath, Step, StopReason, feature_names
 from dropstep.search.calibrated import Knockoffs, Permutation
+from dropstep.search.knockoffs import knockoff_path
 from dropstep.search.limits import Limits
-from dropstep.search.rules import Rules, Threshold, as_rules, numbers_like_levels
+from dropstep.search.notes import notes as uncertainties
+from dropstep.search.rules import as_rules, numbers_like_levels
 from dropstep.search.search import Search
-from dropstep.search.strategies import Steps, Strategy, as_strategy, forward, in_order
+from dropstep.search.strategies import Steps, Strategy, as_strategy
 from dropstep.stopping import NearestMove
 
 Callback = Callable[[Step], bool | None]
 Progress = Callable[[int, int], bool | None]
 
-MIN_ROWS_PER_CANDIDATE = 1  # with fewer, a note says so
-NEAR_TIE = 0.005  # share of a gain within which a second candidate is nearly as good
 SOLVERS = ("auto", "gram", "columns")
 
 
@@ -122,7 +121,7 @@ n_jobs, random_state, max_time, checkpoint
                 warnings.warn(caution, UserWarning, stacklevel=2)
             run = _run(search, strategy, report, callback)
             near = search.equivalents() if equivalents and search.resampled is None else (None, None)
-    noted = (*noted, *_uncertainties(search, model, sample))
+    noted = (*noted, *uncertainties(search, model, len(sample.choice.exclude), sample.names))
     notes = (*cautions, *noted, *sample.notes, *problem.notes(model, set(units.columns(sample.choice.exclude))))
     per_row = tuple(name for name, value in (("offset", offset), ("strata", strata)) if value is not None)
     given_as = _Given(non_default(given), sample_weight is not None, per_row, isinstance(X, Moments))
@@ -163,56 +162,12 @@ def searched(
 def _calibrated(
     strategy: Strategy, search: Search, problem: Problem, sample: Features, given: Parameters
 ) -> tuple[Strategy, tuple[str, ...]]:
-    """The strategy, with the features that a knockoff filter chose if `enter` is one, and a note on what it can do."""
-    rule, units = given.enter, search.units
-    if not isinstance(rule, Knockoffs):
+    """The strategy, or the path that knockoffs choose if `enter` is such a rule, and notes on it."""
+    if not isinstance(given.enter, Knockoffs):
         return strategy, ()
-    for name, value in (("groups", sample.choice.members), ("include", sample.choice.include or None)):
-        if value is not None:
-            raise ValueError(f"{name} does not apply to {rule!r}, which judges single features; omit {name}")
-    if given.max_features is not None:
-        raise ValueError(f"max_features does not apply to {rule!r}, which decides how many enter; omit max_features")
-    if units.members is not None:
-        raise ValueError(f"{rule!r} judges single columns, and X has factors; exclude them, or use Permutation")
-    if not isinstance(problem, WithKnockoffs):
-        raise ValueError(f"{rule!r} needs model 'linear' or 'discriminant'; use Significance for other models")
-    candidates = np.array([u for u in search.pool if problem.varying[u]], dtype=np.intp)
-    note = (
-        f"Knockoffs({rule.fdr:g}) selects at least {rule.fewest} features or none, because one false selection among "
-        f"fewer would exceed the rate; there are {len(candidates)} candidates"
-    )
-    if not len(candidates):
-        return in_order(()), ()
-    extended = problem.with_knockoffs(candidates, checked_seed(given.random_state))
-    chosen = rule.chosen(_forward_order(extended), len(candidates))
-    return in_order([int(candidates[j]) for j in chosen]), () if chosen else (note,)
-
-
-def _forward_order(problem: Problem) -> list[int]:
-    """The order in which all columns of a problem enter."""
-    units, everything = Units(problem.n_columns), np.arange(problem.n_columns)
-    never = Threshold(-math.inf)
-    search = Search(problem.model("aic", units, everything, units.n), Rules(never, never, never), units)
-    for _ in forward(search):
-        pass
-    return search.selected
-
-
-def _uncertainties(search: Search, model: FamilyModel, sample: Features) -> Iterator[str]:
-    """Sentences on what makes any selection uncertain: few rows per candidate, and a near tie at a step."""
-    n_candidates = search.units.n - len(sample.choice.exclude)
-    if model.n < MIN_ROWS_PER_CANDIDATE * n_candidates:
-        yield (
-            f"{model.n:g} {model.sample_unit} for {n_candidates} candidates ({model.n / n_candidates:.2g} per "
-            "candidate): other rows may select other features; `stability` shows how often each is selected"
-        )
-    near = search.closest
-    if near is not None and near.margin < NEAR_TIE:
-        first, second = (", ".join(feature_names(sample.names, search.units.features([u]))) for u in near[:2])
-        yield (
-            f"{first} entered with a gain of {near.gain:.4g}, and {second} would have brought {near.second_gain:.4g}: "
-            "which of the two is selected is a matter of chance"
-        )
+    choice = sample.choice
+    refused = {"groups": choice.members, "include": choice.include or None, "max_features": given.max_features}
+    return knockoff_path(given.enter, search, problem, refused, checked_seed(given.random_state))
 
 
 class _Run(NamedTuple):

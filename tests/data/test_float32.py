@@ -38,7 +38,8 @@ def test_the_same_set_as_float64(classes: int, n: int, p: int, solver: str) -> N
         double = select(X, y, solver=solver)
         single = select(X.astype(np.float32), y, solver=solver)
         assert single.selected == double.selected
-        assert (single.stop, single.notes) == (double.stop, ())
+        assert single.stop == double.stop
+        assert not [note for note in single.notes if "float" in note or "digits" in note]  # others are on the rows
         np.testing.assert_allclose(single.score, double.score, rtol=1e-4)
         assert double.selected
 

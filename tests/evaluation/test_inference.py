@@ -64,7 +64,7 @@ def test_every_model_with_standard_errors(model):
     assert row.lower < row.estimate < row.upper
     assert row.p_value < 0.05
     twice = infer(path, X, y, split=0.5, n_splits=2)
-    assert twice.frequencies["x1"] == 1
+    assert twice.frequencies["x1"] >= 0.5
     assert twice.n_splits == 2
     assert twice.n_rows == 100
 

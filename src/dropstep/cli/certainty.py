@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from dropstep.result import SelectionPath
 
 
+MIN_ROWS = 3  # of each part
+
+
 @dataclass(frozen=True, eq=False)
 class Certainty:
     """What was computed in addition to a path; None where it was not requested."""
@@ -60,8 +63,11 @@ def split(design: Design, args: argparse.Namespace) -> tuple[Design, Design | No
     from dropstep.evaluation.holdout import rows_held_out
 
     outside = rows_held_out(design.sample, args.holdout, args.random_state or 0)
-    if not outside.any() or outside.all():
-        raise ReadError(f"--holdout {args.holdout:g} leaves no rows for one of the parts; the file has {len(outside)}")
+    n = int(outside.sum())
+    if min(n, len(outside) - n) < MIN_ROWS:
+        raise ReadError(
+            f"--holdout {args.holdout:g} holds out {n} of {len(outside)} rows; both parts need at least {MIN_ROWS}"
+        )
     return _part(design, ~outside), _part(design, outside)
 
 

@@ -14,7 +14,8 @@ from dropstep.data.target import Categorical, Continuous
 
 Floats = NDArray[np.float64]
 
-N_COLUMNS = 8  # columns that identify a row together with its target, evenly spaced over the table
+N_COLUMNS = 4  # first columns, and last ones, that identify a row together with its target: adjacent in memory
+BLOCK_ROWS = 2**13
 MAX_KEPT = 2**17  # rows whose fingerprints are kept; of more, those with the smallest ones
 IRRATIONAL = 0.6180339887498949  # multiples of it, modulo 1, are spread evenly: weights of the columns
 
@@ -26,7 +27,7 @@ class Fingerprint:
     Attributes
     ----------
     marks : ndarray of uint64
-        Identifiers of the rows, sorted; the smallest ones if there are many rows.
+        Identifiers of the rows; the smallest ones if there are many rows.
     n_rows : int
         Number of rows.
     """
@@ -37,8 +38,9 @@ class Fingerprint:
     @classmethod
     def of(cls, values: NDArray[Any], target: Any) -> Fingerprint:
         """The fingerprint of the rows of a design matrix and their target."""
-        found = np.sort(marks_of(values, target))
-        return cls(found[:MAX_KEPT], len(found))
+        found = marks_of(values, target)
+        kept = found if len(found) <= MAX_KEPT else np.partition(found, MAX_KEPT)[:MAX_KEPT]
+        return cls(kept, len(found))
 
     @property
     def is_complete(self) -> bool:
@@ -49,7 +51,7 @@ class Fingerprint:
         """Number of rows that are in the selection; an estimate if only a part of it is known."""
         marks = marks_of(values, target)
         if not self.is_complete:
-            marks = marks[marks <= self.marks[-1]]
+            marks = marks[marks <= self.marks.max()]
         found = int(np.isin(marks, self.marks).sum())
         return found if self.is_complete else round(found * self.n_rows / MAX_KEPT)
 
@@ -59,11 +61,20 @@ def marks_of(values: NDArray[Any], target: Any) -> NDArray[np.uint64]:
 
     Sums are made column by column, so that a row has the same identifier in every table that contains it.
     """
-    columns = np.unique(np.linspace(0, values.shape[1] - 1, N_COLUMNS).astype(np.intp))
-    total = _numbers(target)
+    numbers = _numbers(target)
+    blocks = [slice(start, start + BLOCK_ROWS) for start in range(0, len(numbers), BLOCK_ROWS)]
+    return np.concatenate([_marks(values[rows], numbers[rows]) for rows in blocks])
+
+
+def _marks(values: NDArray[Any], total: Floats) -> NDArray[np.uint64]:
+    """Identifiers of a block of rows, which stays in the cache."""
+    p, i = values.shape[1], 0
+    parts = [values] if p <= 2 * N_COLUMNS else [values[:, :N_COLUMNS], values[:, p - N_COLUMNS :]]
     with np.errstate(over="ignore", invalid="ignore"):
-        for i, j in enumerate(columns, start=1):
-            total = total + values[:, j] * (1 + (i * IRRATIONAL) % 1)
+        for part in parts:
+            for column in np.asfortranarray(part).T:
+                i += 1
+                total = total + column * (1 + (i * IRRATIONAL) % 1)
     bits = (total + 0.0).view(np.uint64)  # + 0.0: no negative zero
     with np.errstate(over="ignore"):
         mixed = (bits ^ (bits >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)  # small marks are a random sample

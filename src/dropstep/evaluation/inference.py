@@ -260,10 +260,10 @@ def _over_splits(
     n_rows = 0
     for stream in np.random.SeedSequence(seed).spawn(n_splits):
         inside = share_of_rows(sample, split, np.random.default_rng(stream))
-        rest = np.flatnonzero(~inside)
+        others = np.flatnonzero(~inside)
         chosen = columns_of(sample, _features(work, work.search(np.flatnonzero(inside)).selected))
-        part, n_rows = sample.at(rest), len(rest)
-        known = fit(model, part, chosen) if chosen and len(chosen) < len(rest) - 2 else None
+        part, n_rows = sample.at(others), len(others)
+        known = fit(model, part, chosen) if chosen and len(chosen) < len(others) - 2 else None
         fits.append(({}, None) if known is None else ({c: i for i, c in enumerate(chosen)}, known))
     lines, frequencies = [], {}
     for name, column in zip(names_of(sample, wanted), place, strict=True):

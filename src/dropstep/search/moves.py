@@ -65,3 +65,14 @@ def first_best(values: Floats, feasible: Bools, tie: float = TIE) -> int | None:
     if not math.isfinite(least):
         least = float(values.min(initial=best, where=np.isfinite(values)))
     return int((among[: at + 1] >= best - tie * max(best, -least)).argmax())
+
+
+def near_tie(scan: Scan, at: int, closest: NearTie | None) -> NearTie | None:
+    """The closer of an addition with the second best of its scan, and the closest one so far."""
+    others = feasible_gains(scan)
+    others[at] = -np.inf
+    second = int(others.argmax())
+    if not (scan.gains[at] > 0 and np.isfinite(others[second])):
+        return closest
+    near = NearTie(int(scan.units[at]), int(scan.units[second]), float(scan.gains[at]), float(others[second]))
+    return near if closest is None or near.margin < closest.margin else closest

@@ -15,7 +15,7 @@ from dropstep.models.base import TIE, CheapScans, Indices, Model, Scan, StartsFr
 from dropstep.models.resampling import FoldMeans, Resampled
 from dropstep.result import Action, PartialTest, Phase, Step, StopReason
 from dropstep.search.calibrated import Permutation
-from dropstep.search.moves import Move, NearTie, addition_of, exceeds, feasible_gains, first_best, removal_of
+from dropstep.search.moves import Move, NearTie, addition_of, exceeds, feasible_gains, first_best, near_tie, removal_of
 from dropstep.search.rules import Refusal, Rule, Rules, Significance, Threshold, refused
 from dropstep.stopping import NearestMove
 
@@ -114,19 +114,9 @@ class Search:
             self.stop = StopReason.ENTER
             self._refuse("add", self.rules.enter, scan, at)
         else:
-            self._compare_with_second(scan, at)
+            self.closest = near_tie(scan, at, self.closest) if self.resampled is None else None
             return addition_of(scan, at)
         return None
-
-    def _compare_with_second(self, scan: Scan, at: int) -> None:
-        """Keep the addition whose advantage over the second best was smallest."""
-        others = feasible_gains(scan)
-        others[at] = -np.inf
-        second = int(others.argmax()) if len(others) > 1 else at
-        if self.resampled is None and scan.gains[at] > 0 and np.isfinite(others[second]):
-            near = NearTie(int(scan.units[at]), int(scan.units[second]), float(scan.gains[at]), float(others[second]))
-            if self.closest is None or near.margin < self.closest.margin:
-                self.closest = near
 
     def addition(self, unit: int) -> Move:
         """The addition of a candidate, whatever the rules say."""

@@ -107,9 +107,9 @@ class PermutedResiduals:
             X -= X.mean(axis=0)
             own = np.einsum("ij,ij->j", X, X)
             E = _orthogonal(X, basis)
-            left = np.einsum("ij,ij->j", E, E)
-            kept = left > DEPENDENT * own
-            E = E[:, kept] / np.sqrt(left[kept])
+            residual_ss = np.einsum("ij,ij->j", E, E)
+            kept = residual_ss > DEPENDENT * own
+            E = E[:, kept] / np.sqrt(residual_ss[kept])
             if not single:
                 Q, T = np.linalg.qr(E)
                 E = Q[:, np.abs(np.diagonal(T)) > np.sqrt(DEPENDENT)]

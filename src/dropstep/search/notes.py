@@ -1,0 +1,29 @@
+"""Notes on what makes any selection uncertain, each with its number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from dropstep.models.base import FamilyModel
+from dropstep.result import feature_names
+from dropstep.search.search import Search
+
+MIN_ROWS_PER_CANDIDATE = 1
+NEAR_TIE = 0.005  # share of a gain within which a second candidate is nearly as good
+
+
+def notes(search: Search, model: FamilyModel, n_excluded: int, names: Sequence[str] | None) -> Iterator[str]:
+    """Few rows per candidate, and a near tie at a step."""
+    n_candidates = search.units.n - n_excluded
+    if model.n < MIN_ROWS_PER_CANDIDATE * n_candidates:
+        yield (
+            f"{model.n:g} {model.sample_unit} for {n_candidates} candidates ({model.n / n_candidates:.2g} per "
+            "candidate): other rows may select other features; `stability` shows how often each is selected"
+        )
+    near = search.closest
+    if near is not None and near.margin < NEAR_TIE:
+        first, second = (", ".join(feature_names(names, search.units.features([u]))) for u in near[:2])
+        yield (
+            f"{first} entered with a gain of {near.gain:.4g}, and {second} would have brought {near.second_gain:.4g}: "
+            "which of the two is selected is a matter of chance"
+        )

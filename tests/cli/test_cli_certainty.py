@@ -1,0 +1,64 @@
+"""--stability, --holdout, and rules that are calibrated on the data, on the command line."""
+
+from pathlib import Path
+
+import pytest
+
+from commands import answer, run
+
+
+def test_stability_and_holdout_in_the_table(wine, capsys):
+    code, out, err = run(capsys, f"select {wine} --target alcohol --exclude class --stability 10 --holdout 0.3")
+    assert code == 0, err
+    assert "The selection was repeated on 10 random halves of the rows." in out
+    assert "false ones are expected" in out
+    assert "rows that took no part in the selection, the share of the variance that is predicted (R²) is" in out
+    assert "held-out rows" in out
+
+
+def test_stability_and_holdout_in_json(wine, capsys):
+    found = answer(capsys, f"select {wine} --target class --stability 6 --holdout 0.25")
+    assert found["stability"]["n_halves"] == 6
+    assert all(0 <= share <= 1 for share in found["stability"]["frequencies"].values())
+    assert found["holdout"]["metric"] == "accuracy"
+    assert 40 <= found["holdout"]["n_rows"] <= 48
+    assert found["holdout"]["score"] > 0.8
+    assert found["holdout"]["coefficients"] == []
+    plain = answer(capsys, f"select {wine} --target class")
+    assert plain["stability"] is None
+    assert plain["holdout"] is None
+
+
+def test_the_report_says_it_in_plain_words(wine, capsys):
+    line = f"select {wine} --target class --model logistic --max-features 2 --stability 4 --holdout 0.3 --report r.html"
+    code, _, err = run(capsys, line)
+    assert code == 0, err
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert "How sure is the selection?" in page
+    assert "What holds on other rows?" in page
+
+
+@pytest.mark.parametrize("rule", ["permutation:0.05", "knockoffs:0.3"])
+def test_calibrated_rules(rule, wine, capsys):
+    code, out, err = run(capsys, f"select {wine} --target class --strategy forward --enter {rule} --report r.html")
+    assert code == 0, err
+    assert "forward by trace" in out
+    words = "permutations of the residuals" if rule.startswith("perm") else "a false discovery rate of 0.3"
+    assert words in Path("r.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--stability 5", "must be an even number of half-samples from 2; got '5'"),
+        ("--stability many", "must be an even number of half-samples from 2; got 'many'"),
+        ("--holdout 30", "must be a share of the rows between 0 and 1, such as 0.3; got '30'"),
+        ("--holdout 0.001", "of 178 rows; both parts need at least 3"),
+        ("--enter knockoffs:0.1", "judges a whole forward path"),
+        ("--enter permutation:x", "must be permutation: and a share between 0 and 1; got 'permutation:x'"),
+    ],
+)
+def test_options_that_are_refused(options, message, wine, capsys):
+    code, _, err = run(capsys, f"select {wine} --target class {options}")
+    assert code == 2
+    assert message in err
