@@ -54,8 +54,9 @@ def report() -> None:
         sys.exit("Chromium is not installed: the picture of the report is not drawn")
     with tempfile.TemporaryDirectory() as folder, chromium(program) as browser:
         file = Path(folder) / "cancer.html"
+        y = y.map({0: "malignant", 1: "benign"})
         select(X, y).report(file, X=X, y=y)
-        browser.open(file, 860, dark=False, height=1060)
+        browser.open(file, 860, dark=False, height=1150)
         browser.screenshot_of_view(Path(folder) / "report.png")
         shot = Image.open(io.BytesIO((Path(folder) / "report.png").read_bytes()))
         shot.convert("RGB").quantize(64).save(FOLDER / "report.png", optimize=True)

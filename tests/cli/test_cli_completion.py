@@ -1,5 +1,6 @@
 """Completion scripts: generated from the parser by shtab, and tried in the shells that are installed."""
 
+import os
 import shlex
 import shutil
 import subprocess
@@ -64,6 +65,24 @@ def test_what_is_offered(script, folder, shell, line, offered):
     for file in ("my table.csv", "old.html"):
         (folder / file).touch()
     assert sorted(COMPLETE[shell](script(shell), line.split())) == offered
+
+
+@pytest.mark.parametrize("shell", COMPLETE)
+def test_column_names_are_offered(script, wine, shell, tmp_path, monkeypatch):
+    """The columns of the table on the line, after any option that takes columns."""
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    program = tmp_path / "bin" / "dropstep"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m dropstep "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    for option in ("--target", "-t", "--exclude"):
+        assert sorted(COMPLETE[shell](script(shell), ["dropstep", "select", wine, option, "al"])) == [
+            "alcalinity_of_ash",
+            "alcohol",
+        ]
+    assert COMPLETE[shell](script(shell), ["dropstep", "select", "none.csv", "--target", "al"]) == []
 
 
 @pytest.mark.parametrize("shell", SHELLS)

@@ -4,8 +4,10 @@ import csv
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -172,6 +174,26 @@ def test_evidence_with_a_report(capsys):
     out = run(capsys, "select wine.csv -t class --report wine.html --overwrite")[1]
     assert "Selected again on 100 half-samples: flavanoids " in out
     assert found["verdict"] in out
+
+
+# --- comparisons -----------------------------------------------------------------------------------------------------
+
+
+def test_a_comparison_starts_with_its_verdict_and_writes_a_report(capsys):
+    line = "compare wine.csv -t class --strategies dropping,both --report cmp.html"
+    code, out, err = run(capsys, line)
+    assert code == 0
+    verdict = out.split("\n\n")[1]
+    assert re.match(r"(Dropping|Bidirectional) has the smallest error of the strategies", verdict)
+    assert err.endswith("wrote cmp.html\n")
+    html = Path("cmp.html").read_text(encoding="utf-8")
+    assert f'<p class="verdict">{verdict}</p>' in html
+    for part in ("all features", "no features", "flavanoids", line):
+        assert part in html
+    assert "this file exists; add --overwrite" in run(capsys, line)[2]
+    refused = "compare wine.csv -t alcohol --strategies stepwise --enter 1 --leave 2 --report refused.html"
+    assert run(capsys, refused)[0] == 0
+    assert "stepwise could cycle" in Path("refused.html").read_text(encoding="utf-8")
 
 
 # --- terminals -------------------------------------------------------------------------------------------------------

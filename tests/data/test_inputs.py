@@ -512,7 +512,7 @@ def test_criteria_of_regression_do_not_fit_classes() -> None:
 
 
 def test_unknown_parameters_are_named() -> None:
-    with pytest.raises(TypeError, match=r"select has no parameter 'rounds'; its parameters are strategy, model"):
+    with pytest.raises(TypeError, match=r"select has no parameter 'rounds'; use strategy=FBED"):
         select(X, Y, rounds=2)
     with pytest.raises(TypeError, match="rounds"):
         Selector(rounds=2)  # type: ignore[call-arg]

@@ -17,6 +17,7 @@ from sklearn.datasets import load_breast_cancer, load_digits
 import datasets
 from browser.chromium import Chromium, chromium, executable
 from dropstep import SelectionPath, select
+from dropstep.presentation.comparison import Compared, comparison_html
 from test_report import EVIL, crooked
 
 AXE = File(__file__).parents[1] / "browser" / "node_modules" / "axe-core" / "axe.min.js"
@@ -112,7 +113,24 @@ def empty() -> str:
     return select(X, y).report(X=X, y=y)
 
 
-PAGES = {make.__name__: make for make in (whole, many, removals, nothing, golub, factors, logistic, empty)}
+def comparison() -> str:
+    """Strategies on one table, one of them refused."""
+    rows = [
+        Compared("dropping", 2, ("bmi", EVIL[0]), (54.0, 56.0), 39),
+        Compared("stepwise", None, (), (), None, "stepwise could cycle"),
+        Compared("all features", 10, (), (53.0, 55.0), None),
+        Compared("no features", 0, (), (77.0, 78.0), None),
+    ]
+    context: dict[str, Any] = {
+        "verdict": "dropping is best",
+        "title": "Strategies on x.csv",
+        "command": "dropstep compare",
+    }
+    return comparison_html(rows, measure="RMSE", data={"Rows": 442}, notes=["rows were left out"], **context)
+
+
+MAKERS = (whole, many, removals, nothing, golub, factors, logistic, empty, comparison)
+PAGES = {make.__name__: make for make in MAKERS}
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +148,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, File]:
         *[("whole", PHONE, False), ("whole", PHONE, True), ("whole", DESK, False), ("whole", DESK, True)],
         *[("many", PHONE, False), ("many", DESK, True), ("nothing", PHONE, True), ("nothing", DESK, False)],
         *[(name, width, dark) for name in REAL for width in (PHONE, DESK) for dark in (False, True)],
+        *[("comparison", width, dark) for width in (PHONE, DESK) for dark in (False, True)],
         *[("removals", PHONE, False), ("removals", PHONE, True), ("removals", DESK, False), ("removals", DESK, True)],
     ],
 )

@@ -158,7 +158,8 @@ def test_folds_have_a_band() -> None:
     ax = plot_path(path)
     band = next(drawn for drawn in ax.collections if drawn.get_label() == "± 1 std. error")
     first = next(step for step in path.steps if step.action == "add")
-    edges = sorted(band.get_paths()[0].vertices[band.get_paths()[0].vertices[:, 0] == 1][:, 1])
+    corners = np.asarray(band.get_paths()[0].vertices)
+    edges = sorted(corners[corners[:, 0] == 1][:, 1])
     assert edges[0] == pytest.approx(first.score - first.score_std_error)
     assert edges[-1] == pytest.approx(first.score + first.score_std_error)
 

@@ -79,7 +79,9 @@ def _alike(values: NDArray[Any], columns: NDArray[np.intp]) -> NDArray[np.intp]:
     columns, sums = columns[np.isfinite(sums)], sums[np.isfinite(sums)]
     order = np.argsort(sums)
     ordered = sums[order]
-    close = np.abs(np.diff(ordered)) <= ROUNDING * (np.abs(ordered[1:]) + np.abs(ordered[:-1]))
+    size = np.maximum(np.abs(ordered[1:]), np.abs(ordered[:-1]))
+    with np.errstate(over="ignore"):
+        close = np.diff(ordered) <= ROUNDING * size
     mask = np.zeros(len(columns), dtype=bool)
     mask[order[1:]] |= close
     mask[order[:-1]] |= close

@@ -96,7 +96,10 @@ def next_step(path: SelectionPath, evidence: Evidence | None) -> str:
             f"{_features(path, len(weak))} not stable: other rows would give other features. Report {names} with the "
             "stability and stand-ins, and confirm on new rows before naming any of them."
         )
-    return "Confirm on rows that took no part in the selection; the p-values on this page are optimistically biased."
+    return (
+        "Confirm on rows that took no part in the selection; p-values computed on the rows that chose the features are "
+        "optimistically biased."
+    )
 
 
 def _features(path: SelectionPath, n: int) -> str:
