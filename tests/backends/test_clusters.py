@@ -181,7 +181,7 @@ def in_spark(session: Any, frame: pd.DataFrame, folder: Path, partitions: int = 
 
 @needs_java
 @pytest.mark.xdist_group("spark")
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", ["regression", "weights", "gaps", "logistic"])
 def test_spark_dataframes(session: Any, case: str, tmp_path: Path) -> None:
     frame, y, parameters = frame_of(case)
     path = select(in_spark(session, frame, tmp_path), y, **parameters)
@@ -250,6 +250,7 @@ session.stop()
 
 
 @needs_java
+@pytest.mark.xdist_group("spark")
 def test_spark_connect(tmp_path: Path) -> None:
     pytest.importorskip("grpc")
     frame, y, _ = frame_of("regression")
