@@ -63,9 +63,9 @@ class Evidence:
     n_halves : int
         Number of half-samples.
     errors : tuple of HeldOut
-        Errors of the selection, of all features and of none; empty if not computed.
+        Errors of the selection, of all features (unless they cannot be fitted) and of none; empty if not computed.
     measure : str
-        What the errors are: "RMSE", "error rate" or "log loss".
+        What the errors are: "RMSE", "error rate", "log loss", "mean deviance" or "partial deviance".
     omitted : tuple of str
         Why something was not computed, one sentence each.
     """

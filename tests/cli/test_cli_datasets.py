@@ -31,7 +31,7 @@ ANSWERED = [
     ("mice_pheno.csv.gz", "--target Obesity.BMI --missing drop", 2, 35),
 ]
 REFUSED = [
-    ("communities.data.gz", "--no-header --target -1", "and 20 more columns, in 1871 of 1994 rows; choose --missing"),
+    ("communities.data.gz", "--no-header --target -1", "and 20 more columns, in 1,871 of 1,994 rows; choose --missing"),
     ("pd_speech_features.csv.gz", "--target class", "if the names are in the next line, add --skip 1"),
     ("mice_pheno.csv.gz", "--target Obesity.BMI", "'Biochem.Potassium' (1661)"),
     ("BlogFeedback.zip", "--no-header --target -1", "this is a zip archive"),

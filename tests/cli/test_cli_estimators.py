@@ -143,4 +143,4 @@ def test_ctrl_c_prints_the_path_so_far(wine: str) -> None:
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
-    assert "stopped because it was interrupted" in out
+    assert "Stopped because it was interrupted" in out

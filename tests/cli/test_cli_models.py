@@ -53,7 +53,7 @@ def test_poisson_with_an_offset(file: str, capsys: Any) -> None:
 def test_cox_with_strata(file: str, capsys: Any) -> None:
     line = f"select {file} --model cox:ties=breslow --time days --event died --strata centre --exclude claims,ill,5"
     path = select(X, np.column_stack([TIMES, EVENTS]), model=Cox(ties="breslow"), strata=STRATA)
-    found = answer(capsys, line)
+    found = answer(capsys, f"{line} --columns")
     assert found["score"] == pytest.approx(path.score, rel=1e-12)
     assert found["target"]["names"] == ["days", "died"]
     roles = {column["name"]: column["role"] for column in found["columns"]}
@@ -77,7 +77,7 @@ def test_a_plan_and_a_report(file: str, capsys: Any, folder: Any) -> None:
         ("--model cox --time days", "--model cox needs --time and --event"),
         ("--target ill --time days", "--time applies to --model cox only"),
         ("--model logistic", "the following arguments are required: --target"),
-        ("--target ill --model logit", "unknown model 'logit'; choose from auto, linear"),
+        ("--target ill --model logstic", "unknown model 'logstic'; did you mean 'logistic'? choose from auto, linear"),
         ("--target ill --model logistic:shortlist=0", "shortlist must be None or a whole number from 1; got 0"),
         ("--target ill --model logistic:width=3", "logistic takes shortlist; got 'width'"),
         ("--model cox:ties=exact --time days --event died", "ties must be 'efron' or 'breslow'; got 'exact'"),

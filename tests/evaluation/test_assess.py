@@ -1,5 +1,7 @@
 """What a report says about a selection: errors as by a loop of refits, verdicts that follow from them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
@@ -78,18 +80,26 @@ def test_what_cannot_be_computed_is_said():
     path = select(X, y, model=LinearRegression(), max_features=1)
     (sentence,) = assess(path, X, y).omitted
     assert sentence.startswith("Stability and held-out error were not computed, because every repetition would take")
-    weighted = select(X, y, sample_weight=np.ones(442))
-    assert assess(weighted, X, y, sample_weight=np.ones(442), n_pairs=1).omitted == (
-        "The held-out error is not computed for rows with weights or an offset.",
-    )
     few = np.r_[np.zeros(438), np.ones(4)].astype(int)
     path = select(X, few, model="discriminant", enter=0.0, leave=0.0)
     assert assess(path, X, few, n_pairs=1).omitted == (
         "The held-out error was not computed: 5 folds need at least 5 rows of every class.",
     )
+
+
+def test_weights_offsets_and_survival_times_are_compared_too():
+    X, y = load_diabetes(return_X_y=True)
+    alike = assess(select(X, y), X, y, n_pairs=1)
+    weighted = assess(select(X, y, sample_weight=np.ones(442)), X, y, sample_weight=np.ones(442), n_pairs=1)
+    assert weighted.measure == "RMSE"
+    for name in (SELECTION, ALL, NONE):
+        assert weighted.error_of(name).folds == pytest.approx(alike.error_of(name).folds, rel=1e-6)
     times = np.column_stack([y, np.arange(442) % 3 > 0])
-    cox = select(X, times, model="cox")
-    assert assess(cox, X, times, n_pairs=1).omitted == ("The held-out error is not computed for model 'cox'.",)
+    cox = select(-X, times, model="cox")
+    found = assess(cox, -X, times, n_pairs=1)
+    assert found.measure == "partial deviance"
+    assert found.error_of(SELECTION).mean < found.error_of(NONE).mean
+    assert verdict(cox, found).startswith("Better than using no features: partial deviance")
 
 
 def test_stand_ins_are_added_for_the_report():
@@ -138,6 +148,9 @@ def test_the_verdicts(five, empty):
         "Better than using no features: error rate 10.0% against 30.0%."
     )
     assert verdict(five, Evidence(10)) == ""
+    without_all = evidence(0.5, 0.5, 1.0)
+    without_all = replace(without_all, errors=tuple(e for e in without_all.errors if e.name != ALL))
+    assert verdict(five, without_all) == "Better than using no features: RMSE 0.500 against 1."
 
 
 def test_what_to_do_next(five, empty):

@@ -76,6 +76,6 @@ def _missing_sentence(columns: Sequence[Column], missing: str) -> str:
     level = missing == "error" and all(column.is_category for column in columns)
     choices = "--missing drop, drop-columns or level" if level else "--missing drop or --missing drop-columns"
     return (
-        f"values are missing in {shown}{more}, in {int(rows.sum())} of {counted(len(rows), 'row')}; "
+        f"values are missing in {shown}{more}, in {int(rows.sum()):,} of {counted(len(rows), 'row')}; "
         f"choose {choices}, or --exclude columns"
     )

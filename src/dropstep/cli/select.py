@@ -20,7 +20,7 @@ from dropstep.evidence import Evidence
 from dropstep.presentation.coefficients import heads, sentences
 from dropstep.presentation.coefficients import lines as coefficient_lines
 from dropstep.presentation.summary import moves, reversals
-from dropstep.presentation.text import MAX_TEXT_WIDTH, count, plain, printable
+from dropstep.presentation.text import MAX_TEXT_WIDTH, count, plain, printable, shortened
 from dropstep.presentation.verdict import next_step, verdict
 from dropstep.readers.wording import counted
 from dropstep.result import SelectionPath, Step, StopReason
@@ -188,7 +188,7 @@ def _sure(path: SelectionPath, evidence: Evidence | None) -> list[str]:
 
 def _selected(path: SelectionPath) -> str:
     """The answer: which features."""
-    names = printable(", ".join(path.selected_names))
+    names = printable(", ".join(shortened(name, MAX_TEXT_WIDTH) for name in path.selected_names))
     if not path.selected:
         return painted(f"None of the {count(path.n_features, 'feature')} is selected.", "bold")
     lead = f"{len(path.selected):,} of {count(path.n_features, 'feature')} selected: "

@@ -19,17 +19,21 @@ from sklearn.preprocessing import StandardScaler
 
 from dropstep.data.sample import Rows
 from dropstep.data.target import Categorical
+from dropstep.evaluation.compare import compare
 from dropstep.evaluation.halves import Repeated, repeated
 from dropstep.evaluation.stability import Stability, stability
 from dropstep.evidence import ALL, NONE, SELECTION, Evidence, HeldOut
-from dropstep.parameters import RESOURCES
+from dropstep.parameters import RESOURCES, Parameters
 from dropstep.result import SelectionPath
 from dropstep.select import searched, select
 
 Indices = NDArray[np.intp]
 Tick = Callable[[str], None]
 
+Errors = tuple[tuple[HeldOut, ...], str, str | None]
+
 N_PAIRS, N_FOLDS = 50, 5
+MEASURES = {"rmse": "RMSE"}
 RARE = 0.2  # share of rows outside the most frequent class below which the error rate says little
 MODELS: dict[str, Callable[[], Any]] = {
     "linear": LinearRegression,
@@ -89,7 +93,10 @@ def assess(
         warnings.simplefilter("ignore", UserWarning)  # they are among the notes of the path
         found = stability(X, y, n_pairs, random_state, **per_row, **params) if known is None else known
         tick(f"cross-validated error, {cv} folds")
-        errors, measure, why = _errors(path, work, sample_weight is not None or offset is not None, cv, random_state)
+        if path.model in MODELS and sample_weight is None and offset is None:
+            errors, measure, why = _errors(path, work, cv, random_state)
+        else:
+            errors, measure, why = _compared(X, y, per_row, params, cv, random_state)
     frequencies = tuple(float(f) for f in found.frequencies)
     return Evidence(work.sample.n_rows, frequencies, 2 * found.n_pairs, errors, measure, () if why is None else (why,))
 
@@ -101,14 +108,24 @@ def _too_many_fits(path: SelectionPath) -> str:
     )
 
 
-def _errors(
-    path: SelectionPath, work: Repeated, unequal: bool, cv: int, seed: int
-) -> tuple[tuple[HeldOut, ...], str, str | None]:
-    """Errors of the selection, of all features and of none; what they measure; or why there are none."""
+def _compared(X: Any, y: Any, per_row: dict[str, Any], params: dict[str, Any], cv: int, seed: int) -> Errors:
+    """The errors by `compare`, which has all models, weights and offsets; without all features if these do not fit."""
+    strategy = params.get("strategy", Parameters.strategy)
+    others = {name: value for name, value in params.items() if name != "strategy"}
+    found = compare(X, y, strategies=(strategy,), cv=cv, random_state=seed, **per_row, **others)
+    if not found.rows[0].errors:
+        return (), "", f"The held-out error was not computed: {found.rows[0].refusal}."
+    named = zip((SELECTION, ALL, NONE), found.rows, strict=True)
+    errors = [HeldOut(name, float(np.mean(row.sizes)), row.errors[0].folds) for name, row in named if row.errors]
+    return tuple(errors), MEASURES.get(found.measure, found.measure.replace("_", " ")), None
+
+
+def _errors(path: SelectionPath, work: Repeated, cv: int, seed: int) -> Errors:
+    """Errors of the selection, of all features and of none; what they measure; or why there are none.
+
+    All features are used even where there are more than rows: least squares takes the solution of smallest norm.
+    """
     sample = work.sample
-    if path.model not in MODELS or unequal:
-        what = "rows with weights or an offset" if unequal else f"model {path.model!r}"
-        return (), "", f"The held-out error is not computed for {what}."
     values, classes = _values(sample), isinstance(sample.target, Categorical)
     smallest = np.bincount(values).min() if classes else len(values)
     if smallest < cv:

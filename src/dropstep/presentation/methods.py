@@ -136,12 +136,12 @@ def _stability(path: SelectionPath, evidence: Evidence) -> str:
 
 def _error(evidence: Evidence) -> str:
     own, every, none = (evidence.error_of(name) for name in (SELECTION, ALL, NONE))
-    if own is None or every is None or none is None:
+    if own is None or none is None:
         return ""
+    whole = "" if every is None else f" and {amount(evidence, every.mean)} with all features"
     return (
         f"With the selection repeated in every fold, the {len(own.folds)}-fold cross-validated {evidence.measure} was "
-        f"{amount(evidence, own.mean)}, compared with {amount(evidence, none.mean)} without features and "
-        f"{amount(evidence, every.mean)} with all features."
+        f"{amount(evidence, own.mean)}, compared with {amount(evidence, none.mean)} without features{whole}."
     )
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dropstep.presentation.text import count, p_value, plain, plain_names
+from dropstep.presentation.text import count, p_value, plain, plain_names, shortened
 from dropstep.result import SelectionPath, StopReason
 
 MAX_NAMES = 5  # in the representation of a path
+MAX_NAME = 60  # characters of a name in a sentence
 
 
 def why(path: SelectionPath) -> str:
@@ -34,7 +35,7 @@ def comparison(path: SelectionPath) -> str:
     near = path.nearest
     if near is None:
         return ""
-    name = plain_names(path.names(near.features), 3)
+    name = plain_names([shortened(name, MAX_NAME) for name in path.names(near.features)], 3)
     if near.quantity == "p":
         value, needed = (p_value(number).replace("−", "-") for number in (near.value, near.needed))
         if near.action == "add":

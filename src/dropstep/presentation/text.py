@@ -50,11 +50,12 @@ def _fitted(widths: list[int], lower: Sequence[int], room: int) -> list[int]:
 
 
 def _line(cells: Sequence[str], sides: str, widths: Sequence[int]) -> str:
-    padded = [_padded(_shortened(c, w), side, w) for c, side, w in zip(cells, sides, widths, strict=True)]
+    padded = [_padded(shortened(c, w), side, w) for c, side, w in zip(cells, sides, widths, strict=True)]
     return (" " * GAP).join(padded).rstrip()
 
 
-def _shortened(text: str, limit: int) -> str:
+def shortened(text: str, limit: int) -> str:
+    """Shorten a text to a number of columns, with an ellipsis."""
     if width(text) <= limit:
         return text
     while width(text) > limit - 1:

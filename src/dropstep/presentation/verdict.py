@@ -35,24 +35,23 @@ def verdict(path: SelectionPath, evidence: Evidence) -> str:
         One or two sentences.
     """
     own, every, none = (evidence.error_of(name) for name in (SELECTION, ALL, NONE))
-    if own is None or every is None or none is None:
+    if own is None or none is None:
         return ""
-    baseline = "the mean" if evidence.measure == "RMSE" else "the class frequencies"
-    shown = {error.name: amount(evidence, error.mean) for error in (own, every, none)}
-    against_none, against_all = own.differs_from(none), own.differs_from(every)
-    if not path.selected and every.differs_from(none) >= 0:
+    baseline = {"RMSE": "the mean", "error rate": "the class frequencies", "log loss": "the class frequencies"}
+    without = baseline.get(evidence.measure, "a model without features")
+    shown = {error.name: amount(evidence, error.mean) for error in (own, every, none) if error is not None}
+    if not path.selected and every is not None and every.differs_from(none) >= 0:
         return (
-            f"Nothing here beats {baseline}: {evidence.measure} {shown[NONE]} without features, {shown[ALL]} with all "
+            f"Nothing here beats {without}: {evidence.measure} {shown[NONE]} without features, {shown[ALL]} with all "
             "of them."
         )
-    if against_none >= 0:
-        first = f"No better than using no features ({baseline})"
-    else:
-        first = "Better than using no features"
+    better = own.differs_from(none) < 0
+    first = "Better than using no features" if better else f"No better than using no features ({without})"
     first += f": {evidence.measure} {shown[SELECTION]} against {shown[NONE]}."
+    against_all = 0 if every is None else own.differs_from(every)
     if against_all > 0:
         return f"{first} Worse than using all features: {evidence.measure} {shown[SELECTION]} against {shown[ALL]}."
-    if against_none >= 0:
+    if not better or every is None:
         return first
     versus = "About as good as" if against_all == 0 else "Better than"
     return f"{first} {versus} using all {path.n_features:,} features ({shown[ALL]})."

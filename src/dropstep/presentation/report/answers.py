@@ -124,7 +124,7 @@ def _error(path: SelectionPath, evidence: Evidence, error: HeldOut, largest: flo
     size = f" ({error.n_features:.3g} on average)" if error.name == SELECTION else ""
     name = {ALL: f"all {path.n_features:,} features"}.get(error.name, error.name)
     own = " own" if error.name == SELECTION else ""
-    width = error.mean / largest if largest > 0 else 0.0
+    width = max(0.0, error.mean / largest) if largest > 0 else 0.0
     bar = tag("span", class_=f"bar{own}", style=f"width:{width:.1%}")
     return tag(
         "tr",
