@@ -17,7 +17,7 @@ from dropstep.data.moments import Moments
 from dropstep.data.sample import Features, Rows
 from dropstep.data.sources import RowSource
 from dropstep.data.sources.sample import SourceSample
-from dropstep.models.base import Family, FamilyModel, Fitted, Problem, Units
+from dropstep.models.base import Family, FamilyModel, Fitted, Problem, Units, offered
 from dropstep.models.families import as_family
 from dropstep.models.resampling import Evaluation, Resamples, SearchEndedError
 from dropstep.parameters import NAMES, RESOURCES, Parameters, non_default, with_parameters
@@ -107,7 +107,7 @@ n_jobs, random_state, max_time, checkpoint
     rows = Rows(sample_weight, offset, strata, sample_groups, {} if metadata is None else metadata)
     X, y, rows = opened(X, y, rows)
     family = as_family(given.model)
-    resamples = family if isinstance(family, Resamples) else None
+    resamples = offered(Resamples, by=family)
     with Limits(given.max_time, interruptible=resamples is not None) as limits:
         report = _FitReport(progress, limits)
         if resamples is not None:
@@ -267,9 +267,10 @@ def _units(sample: Features, n_columns: int) -> Units:
 
 def _coefficients(model: FamilyModel, sample: Features, columns: Sequence[int]) -> Coefficients | None:
     """Coefficients with the names of columns and targets; None if the model has none."""
-    if not isinstance(model, Fitted):
+    fitted = offered(Fitted, by=model)
+    if fitted is None:
         return None
-    fit, names = model.coefficients(columns, feature_names(sample.column_names, columns)), sample.target_names
+    fit, names = fitted.coefficients(columns, feature_names(sample.column_names, columns)), sample.target_names
     if names is None or fit.classes is not None or len(names) != len(fit.targets):
         return fit
     return replace(fit, targets=names)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -300,6 +300,22 @@ class StartsFromAll(Protocol):
     def independent(self, units: Indices) -> list[int]:
         """Units, in order, that do not depend on the selected ones or on the ones before."""
         ...
+
+
+P = TypeVar("P")
+
+_OFFERED: dict[tuple[type, object], bool] = {}
+
+
+def offered(protocol: Callable[..., P], by: object) -> P | None:
+    """An object as what implements a protocol; None if it does not.
+
+    A class is checked once: before Python 3.12 a check takes as long as a scan of a small table.
+    """
+    key = type(by), protocol
+    if key not in _OFFERED:
+        _OFFERED[key] = isinstance(by, cast(type, protocol))
+    return cast(P, by) if _OFFERED[key] else None
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,8 @@ class Projection:
     @property
     def imprecise(self) -> bool:
         """True if a Gram matrix has too few digits to tell whether some feature is linearly dependent."""
-        return not self.basis.recompute_below and bool(self.doubtful)
+        doubtful = self.precision.doubtful
+        return bool(doubtful) and not self.basis.recompute_below and not doubtful.issubset(self.independent)
 
     @property
     def doubtful(self) -> list[int]:
@@ -147,8 +148,9 @@ class Projection:
                 continue
             length = math.sqrt(ss)
             self.basis.extend(length)
-            self._make_room(self.size + 1)
-            self._Z[self.size] = cross / length
+            size = self.size
+            self._make_room(size + 1)
+            self._Z[size] = cross / length
             self.independent.append(j)
             self._lengths.append(length)
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dropstep.models.base import TIE, CheapScans, Indices, Model, Scan, StartsFromAll, Units
+from dropstep.models.base import TIE, CheapScans, Indices, Model, Scan, StartsFromAll, Units, offered
 from dropstep.models.resampling import Resampled
 from dropstep.result import Action, PartialTest, Phase, Step, StopReason
 from dropstep.search.moves import Move, addition_of, exceeds, feasible_gains, first_best, removal_of
@@ -37,8 +37,8 @@ class Search:
         self._in_pool[[*include, *exclude]] = False
         self._scan: Scan | None = None  # of the pool, for the current selection
         self._stale: Indices = np.empty(0, dtype=np.intp)  # units recalled since that scan
-        self._cheap = model if isinstance(model, CheapScans) else None
-        self.resampled = model if isinstance(model, Resampled) else None
+        self._cheap = offered(CheapScans, by=model)
+        self.resampled = offered(Resampled, by=model)
         self._last_gains = np.full(units.n, -np.inf)
         self._visited: set[frozenset[int]] = set()
 

@@ -91,7 +91,7 @@ class LeastSquares:
             now = self.criterion.value(explained, size)
         update = self._moves.additions(self.projection, units, gone)
         if without is None and self.problem.finer is not None:
-            if self.projection.imprecise or (not update.feasible.all() and self.separating()):
+            if self.projection.imprecise or self._separates(update):
                 self._start(self.problem.finer())
                 return self.additions(units)
             if self._leaves_too_little(update):
@@ -216,6 +216,10 @@ class LeastSquares:
         least = self.explained.trace - float(update.power.max())
         return least < FEW_DIGITS * float(self.problem.base[0, 0])
 
+    def _separates(self, update: RankUpdate) -> bool:
+        """True if some of the candidates that bring no independent feature separate classes."""
+        return self.problem.sign > 0 and not update.feasible.all() and bool(self.separating())
+
     def separating(self) -> list[int]:
         """Features in the span of the selected within classes, but not between them: together they separate classes."""
         if self.problem.sign < 0:
@@ -238,7 +242,7 @@ class PartialTests:
     ) -> None:
         self._explained, self._update, self._size = explained, update, size
         self._feasible, self._adding = feasible, adding
-        self._of_one: dict[int, PartialTests] = {}
+        self._of_one: dict[int, float] = {}
 
     @cached_property
     def _partial(self) -> Floats:
@@ -270,23 +274,20 @@ class PartialTests:
 
     def is_significant(self, at: int, level: float) -> bool:
         """Whether one of the units is significant at a level."""
-        return bool(self._only(at).significant(level)[0])
+        critical = self._explained.problem.test.critical(level, _at(self._size, at), _at(self._update.rank, at))
+        return bool(self._feasible[at]) and self._partial_of(at) <= critical
 
     def one(self, at: int) -> PartialTest | None:
         """The partial F test of one of the units; None if it brings no independent feature."""
-        only = self._only(at)
-        (partial,), size, rank = only._partial.tolist(), only._size, only._update.rank
-        return self._explained.problem.test.f_test(partial, _number(size), _number(rank))
+        test, partial = self._explained.problem.test, self._partial_of(at)
+        return test.f_test(partial, _at(self._size, at), _at(self._update.rank, at))
 
-    def _only(self, at: int) -> PartialTests:
-        """The tests of one of the units only, computed once."""
+    def _partial_of(self, at: int) -> float:
+        """Partial Wilks' lambda of one of the units, computed once."""
         if at not in self._of_one:
-            one, here = self._update.only(at), slice(at, at + 1)
-            size = self._size if isinstance(self._size, float) else self._size[here]
-            feasible = self._feasible[here]
-            self._of_one[at] = PartialTests(self._explained, one, size, feasible, adding=self._adding)
+            self._of_one[at] = float(self._explained.partial(self._update.only(at), adding=self._adding)[0])
         return self._of_one[at]
 
 
-def _number(value: Floats | float) -> float:
-    return value if isinstance(value, float) else float(value[0])
+def _at(value: Floats | float, at: int) -> float:
+    return value if isinstance(value, float) else float(value[at])
