@@ -84,7 +84,8 @@ class Search:
 
     @property
     def _removable(self) -> Indices:
-        return np.array(sorted(u for u in self.selected if u not in self.include), dtype=np.intp)
+        removable = np.sort(np.array(self.selected, dtype=np.intp))
+        return removable[~np.isin(removable, self.include)] if self.include else removable
 
     def removals(self) -> Scan:
         """Losses of the selected units that may be removed."""

@@ -47,8 +47,7 @@ class LeastSquares:
         self._moves = moves_of(problem.equations, self.units)
         self.projection = Projection(problem.equations, self._max_size)
         self._n_dependent = 0  # selected units without an independent feature
-        for unit in self._selected:
-            self._project(unit)
+        self._project(self._selected)
         self._read()
 
     def rank(self, units: Sequence[int]) -> int:
@@ -145,12 +144,9 @@ class LeastSquares:
         """Units, in order, that do not depend on the selected ones or on the ones before."""
         trial = Projection(self.problem.equations)
         trial.add(self.units.columns(self._selected))
-        found = []
-        for unit in units.tolist():
-            size = trial.size
-            trial.add(self.units.columns([unit]))
-            if trial.size > size:
-                found.append(unit)
+        trial.add(self.units.columns(units))
+        spanning = set(trial.independent)
+        found = [unit for unit in units.tolist() if not spanning.isdisjoint(self.units.columns([unit]))]
         if trial.imprecise and self.problem.finer is not None:
             self._start(self.problem.finer())
             return self.independent(units)
@@ -160,9 +156,8 @@ class LeastSquares:
 
     def add(self, units: Sequence[int]) -> None:
         """Select units."""
-        for unit in units:
-            self._selected.append(unit)
-            self._project(unit)
+        self._selected.extend(units)
+        self._project(units)
         self._read()
 
     def remove(self, units: Sequence[int]) -> None:
@@ -187,16 +182,17 @@ class LeastSquares:
         """Free what was kept for features that might have been added next."""
         self.projection.release()
 
-    def _project(self, unit: int) -> None:
-        size = self.projection.size
-        self.projection.add(self.units.columns([unit]))
-        self._n_dependent += self.projection.size == size
+    def _project(self, units: Sequence[int]) -> None:
+        columns, size = self.units.columns(units), self.projection.size
+        self.projection.add(columns)
+        if self.projection.size < size + len(columns):
+            spanning = set(self.projection.independent)
+            self._n_dependent += sum(spanning.isdisjoint(self.units.columns([unit])) for unit in units)
 
     def _read(self) -> None:
         """Read M and the score off the projection; from the rows if a Gram matrix leaves too few digits of M."""
         problem, targets = self.problem, self.projection.basis.targets
-        Z = self.projection.Z
-        M = problem.base + problem.sign * Z.T @ Z if targets is None else targets.T @ targets
+        M = problem.base + problem.sign * self.projection.explained if targets is None else targets.T @ targets
         self.explained = Explained(M if self.projection.size else problem.base, problem)
         if problem.finer is not None and problem.sign < 0 and self.explained.smallest_share < FEW_DIGITS:
             self._start(problem.finer())
