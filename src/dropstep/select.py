@@ -119,8 +119,8 @@ n_jobs, random_state, max_time, checkpoint
             source.report = report.rows
         sample = X if isinstance(X, SourceSample) else family.sample(X, y, rows, given)
         max_features = _checked_max(given.max_features, len(sample.choice.include))
-        problem = family.problem(sample, given.solver, max_features)
         name, strategy = as_strategy(given.strategy)
+        problem = family.problem(sample, given.solver, max_features, from_all=name == "backward")
         units = _units(sample, problem.n_columns)
         model, search, cautions = _search(problem, sample.choice, units, given, name, max_features)
         report.search = search

@@ -270,8 +270,11 @@ class Family(Protocol):
         """Validate data: the features, and whatever else the family uses of the table."""
         ...
 
-    def problem(self, sample: Any, solver: str, max_features: int | None) -> Problem:
-        """The problem of a sample of this family; at most `max_features` units will be selected."""
+    def problem(self, sample: Any, solver: str, max_features: int | None, *, from_all: bool = False) -> Problem:
+        """The problem of a sample of this family.
+
+        At most `max_features` units will be selected, unless the search starts from all of them.
+        """
         ...
 
 
