@@ -20,7 +20,7 @@ from dropstep.data.sample import Features, Rows, Sample
 from dropstep.data.sources import RowSource
 from dropstep.data.sources.sample import SourceSample
 from dropstep.foreign import unknown_parameter
-from dropstep.models.base import Family, FamilyModel, Fitted, Problem, Units
+from dropstep.models.base import Family, FamilyModel, Fitted, Problem, Units, offered
 from dropstep.models.families import as_family
 from dropstep.models.resampling import CrossValidates, Evaluation, Resamples, SearchEndedError
 from dropstep.parameters import NAMES, RESOURCES, Parameters, checked_seed, non_default, with_parameters
@@ -116,7 +116,7 @@ n_jobs, random_state, max_time, checkpoint
     rows = Rows(sample_weight, offset, strata, sample_groups, {} if metadata is None else metadata)
     X, y, rows = opened(X, y, rows)
     family = as_family(given.model)
-    with Limits(given.max_time, interruptible=isinstance(family, Resamples)) as limits:
+    with Limits(given.max_time, interruptible=offered(Resamples, by=family) is not None) as limits:
         report = FitReport(progress, limits)
         family = evaluated(family, given, rows, report)
         source = X.source if isinstance(X, SourceSample) else X if isinstance(X, RowSource) else None
@@ -124,7 +124,8 @@ n_jobs, random_state, max_time, checkpoint
             source.report = report.rows
         sample = X if isinstance(X, SourceSample) else family.sample(X, y, rows, given)
         max_features = checked_max(given.max_features, len(sample.choice.include))
-        problem = family.problem(sample, given.solver, max_features)
+        from_all = as_strategy(given.strategy)[0] == "backward"
+        problem = family.problem(sample, given.solver, max_features, from_all=from_all)
         started = searching(sample, problem, given, max_features)
         model, search, cautions, name, strategy = started
         strategy, noted = _calibrated(strategy, search, problem, sample, given)
@@ -343,9 +344,10 @@ def _units(sample: Features, n_columns: int) -> Units:
 
 def _coefficients(model: FamilyModel, sample: Features, columns: Sequence[int]) -> Coefficients | None:
     """Coefficients with the names of columns and targets; None if the model has none."""
-    if not isinstance(model, Fitted):
+    fitted = offered(Fitted, by=model)
+    if fitted is None:
         return None
-    fit, names = model.coefficients(columns, feature_names(sample.column_names, columns)), sample.target_names
+    fit, names = fitted.coefficients(columns, feature_names(sample.column_names, columns)), sample.target_names
     if names is None or fit.classes is not None or len(names) != len(fit.targets):
         return fit
     return replace(fit, targets=names)

@@ -148,10 +148,25 @@ def test_as_many_features_are_prefetched_as_stand_out_from_noise() -> None:
         (5_000, 10_000, None, "columns"),  # square: S would be larger than X
         (500, 20_000, None, "columns"),  # wide
         (80, 80, 4, "columns"),  # tiny: as cheap, and more digits
+        (2_000, 2_000, 200, "gram"),  # square: 200 features cost more than X'X
+        (2_000, 2_000, 20, "columns"),
+        (10_000, 10_000, 1_000, "columns"),  # S would take 800 MB
     ],
 )
 def test_the_way_is_the_cheaper_one(n: int, p: int, asked: int | None, solver: str) -> None:
     assert choose_solver(n, p, asked) == solver
+
+
+def test_backward_from_rows_computes_one_product(table: Any) -> None:
+    """It needs all of X'X, not a product per feature; wide tables and tiny ones keep their columns."""
+    assert choose_solver(3_000, 1_000, from_all=True) == choose_solver(2_000, 2_000, 20, from_all=True) == "gram"
+    assert choose_solver(500, 2_000, from_all=True) == choose_solver(80, 80, from_all=True) == "columns"
+    X, y = table[0][:, :300], table[1]
+    by_gram = select(X, y, strategy="backward", criterion="bic")
+    by_columns = select(X, y, strategy="backward", criterion="bic", solver="columns")
+    assert by_gram.solver == "gram"
+    assert by_gram.selected == by_columns.selected
+    assert [step.features for step in by_gram.steps] == [step.features for step in by_columns.steps]
 
 
 def test_the_way_can_be_forced_and_is_told(table: Any) -> None:

@@ -64,7 +64,9 @@ def _cost(design: AnyDesign, args: argparse.Namespace) -> dict[str, Any]:
     widest = sorted(map(design.width, design.units), reverse=True)
     n_rows = min(p, sum(widest[: len(included) + additions + 1]))  # of the Gram matrix
     in_memory = design.values_bytes > 0
-    solver = "columns" if args.model not in MODELS else choose_solver(n, p, max_features) if in_memory else "gram"
+    solver = "columns" if args.model not in MODELS else "gram"
+    if solver == "gram" and in_memory:
+        solver = choose_solver(n, p, max_features, from_all=as_strategy(args.strategy)[0] == "backward")
     return {
         "solver": solver,
         "first_scan": candidates,

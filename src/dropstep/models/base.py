@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -298,8 +298,11 @@ class Family(Protocol):
         """Validate data: the features, and whatever else the family uses of the table."""
         ...
 
-    def problem(self, sample: Any, solver: str, max_features: int | None) -> Problem:
-        """The problem of a sample of this family; at most `max_features` units will be selected."""
+    def problem(self, sample: Any, solver: str, max_features: int | None, *, from_all: bool = False) -> Problem:
+        """The problem of a sample of this family.
+
+        At most `max_features` units will be selected, unless the search starts from all of them.
+        """
         ...
 
 
@@ -358,6 +361,22 @@ class StartsFromAll(Protocol):
     def independent(self, units: Indices) -> list[int]:
         """Units, in order, that do not depend on the selected ones or on the ones before."""
         ...
+
+
+P = TypeVar("P")
+
+_OFFERED: dict[tuple[type, object], bool] = {}
+
+
+def offered(protocol: Callable[..., P], by: object) -> P | None:
+    """An object as what implements a protocol; None if it does not.
+
+    A class is checked once: before Python 3.12 a check takes as long as a scan of a small table.
+    """
+    key = type(by), protocol
+    if key not in _OFFERED:
+        _OFFERED[key] = isinstance(by, cast(type, protocol))
+    return cast(P, by) if _OFFERED[key] else None
 
 
 @dataclass(frozen=True)

@@ -25,33 +25,50 @@ class Precision:
         Residual sum of squares up to which a feature counts as linearly dependent.
     recompute_below : ndarray of shape (n_features,)
         Residual sum of squares below which it is recomputed from the rows.
+    noise : ndarray of shape (n_features,)
+        What the rounding error of each residual sum of squares is proportional to.
     doubtful : set of int
         Features that count as linearly dependent although they may not be.
     """
 
     def __init__(self, equations: NormalEquations, basis: Basis) -> None:
         self._equations, self._basis = equations, basis
-        self._noise = equations.noise.copy()
+        self.noise = equations.noise.copy()
         self._max_error_ratio = 0.0
         self._n_dependent = 0  # features with no residual when they were last counted
-        self.least = self._noise * basis.tolerance
+        self.least = self.noise * basis.tolerance
         self.recompute_below = equations.diagonal * basis.recompute_below
         self.doubtful: set[int] = set()
 
     def propagate(self, j: int, residual_ss: float, square: Floats, live: Features | slice) -> None:
         """Propagate the rounding error of a new direction, the residual of j, to all features correlated with it."""
-        error_ratio = float(self._noise[j] / residual_ss)
+        error_ratio = float(self.noise[j] / residual_ss)
         self._max_error_ratio = max(self._max_error_ratio, error_ratio)
-        self._noise[live] += error_ratio * square
-        self.least = self._noise * self._basis.tolerance
+        self.noise[live] += error_ratio * square
+        self.least = self.noise * self._basis.tolerance
+
+    def propagate_block(
+        self, features: Features, noise: Floats, lengths: Floats, others: NDArray[np.bool_], W: Floats
+    ) -> None:
+        """The same for new directions, the residuals of features in order, and their coordinates W of the others."""
+        error_ratios = noise / np.square(lengths)
+        self._max_error_ratio = max(self._max_error_ratio, float(error_ratios.max(initial=0.0)))
+        self.noise[features] = noise
+        self.noise[others] += error_ratios @ np.square(W)
+        self.least = self.noise * self._basis.tolerance
+
+    def restart(self) -> None:
+        """Start again from the empty selection; what was doubtful remains so."""
+        self.noise, self._max_error_ratio, self._n_dependent = self._equations.noise.copy(), 0.0, 0
+        self.least = self.noise * self._basis.tolerance
 
     def after_rotation(self, W: Floats, residual_ss: Floats) -> None:
         """After a rotation, bound every direction's rounding error by the largest one."""
         if self._basis.recompute_below:
             np.maximum(self.recompute_below, residual_ss * self._basis.recompute_below, out=self.recompute_below)
             return
-        self._noise = self._equations.noise + self._max_error_ratio * np.einsum("ij,ij->j", W, W)
-        self.least = self._noise * self._basis.tolerance
+        self.noise = self._equations.noise + self._max_error_ratio * np.einsum("ij,ij->j", W, W)
+        self.least = self.noise * self._basis.tolerance
         self._n_dependent = 0
 
     def lost_features(self, residual_ss: Floats, n_added: int) -> bool:
@@ -62,7 +79,7 @@ class Precision:
 
     def doubt(self, features: Features, residual_ss: Floats) -> None:
         """Remember features whose residual is so small that it may be real or a rounding error."""
-        noise = self._noise[features]
+        noise = self.noise[features]
         small = residual_ss <= noise * self._basis.tolerance
         uncertain = small & (residual_ss > noise * self._basis.rounding)
         if uncertain.any():

@@ -55,13 +55,14 @@ def exceeds(a: float, b: float) -> bool:
 
 def first_best(values: Floats, feasible: Bools, tie: float = TIE) -> int | None:
     """The first of the largest feasible values; values that differ by rounding, relative to the largest, are equal."""
-    if not len(values) or not feasible.any():
+    if not len(values):
         return None
     among = np.where(feasible, values, -np.inf)
     at = int(among.argmax())
     best, least = float(among[at]), float(values.min())
     if not math.isfinite(best):  # of scores that are all infinitely bad, the first
-        return at if best > 0 else int(feasible.argmax())
+        at = at if best > 0 else int(feasible.argmax())
+        return at if feasible[at] else None
     if not math.isfinite(least):
         least = float(values.min(initial=best, where=np.isfinite(values)))
     return int((among[: at + 1] >= best - tie * max(best, -least)).argmax())

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dropstep.models.base import TIE, Bools, CheapScans, Indices, Model, Scan, StartsFromAll, Units
+from dropstep.models.base import TIE, Bools, CheapScans, Indices, Model, Scan, StartsFromAll, Units, offered
 from dropstep.models.resampling import FoldMeans, Resampled, SearchEndedError, never
 from dropstep.result import Action, PartialTest, Phase, Step, StopReason
 from dropstep.search.calibrated import Permutation
@@ -41,9 +41,9 @@ class Search:
         self._in_pool[[*include, *exclude]] = False
         self._scan: Scan | None = None  # of the pool, for the current selection
         self._stale: Indices = np.empty(0, dtype=np.intp)  # units recalled since that scan
-        self._cheap = model if isinstance(model, CheapScans) else None
-        self.resampled = model if isinstance(model, Resampled) else None
-        self._fold_means = model if isinstance(model, FoldMeans) else None
+        self._cheap = offered(CheapScans, by=model)
+        self.resampled = offered(Resampled, by=model)
+        self._fold_means = offered(FoldMeans, by=model)
         self._last_gains = np.full(units.n, -np.inf)
         self._visited: set[frozenset[int]] = set()
         self.ended: Callable[[], StopReason | None] = never  # why the search is to end now
@@ -101,7 +101,8 @@ class Search:
 
     @property
     def _removable(self) -> Indices:
-        return np.array(sorted(u for u in self.selected if u not in self.include), dtype=np.intp)
+        removable = np.sort(np.array(self.selected, dtype=np.intp))
+        return removable[~np.isin(removable, self.include)] if self.include else removable
 
     def removals(self) -> Scan:
         """Losses of the selected units that may be removed."""

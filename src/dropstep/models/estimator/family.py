@@ -95,7 +95,9 @@ class Estimator:
         kind: Literal["discriminant", "linear"] = "discriminant" if predicts_classes(self.estimator) else "linear"
         return as_target(y, n_rows, kind, weights)
 
-    def problem(self, sample: EstimatorSample | Sample, solver: str, max_features: int | None) -> EstimatorProblem:
+    def problem(
+        self, sample: EstimatorSample | Sample, solver: str, max_features: int | None, *, from_all: bool = False
+    ) -> EstimatorProblem:
         """The problem of a sample."""
         if solver != "auto":
             raise ValueError(f"solver={solver!r} does not apply to an estimator, which is fitted; use solver='auto'")

@@ -89,7 +89,7 @@ class LikelihoodFamily:
         return sample
 
     def problem(
-        self, sample: Sample | SourceSample, solver: str, max_features: int | None
+        self, sample: Sample | SourceSample, solver: str, max_features: int | None, *, from_all: bool = False
     ) -> LikelihoodProblem | StreamedProblem:
         """The likelihood and the design matrix of a sample."""
         if solver == "gram":

@@ -48,7 +48,9 @@ class CrossValidatedFamily:
         assert isinstance(sample, Sample)
         return sample
 
-    def problem(self, sample: Sample, solver: Any, max_features: int | None) -> CrossValidatedProblem:
+    def problem(
+        self, sample: Sample, solver: Any, max_features: int | None, *, from_all: bool = False
+    ) -> CrossValidatedProblem:
         """The problems of the folds."""
         folds = sample_folds(sample, self.evaluation.cv)
         refuse_missing_classes(sample, folds)

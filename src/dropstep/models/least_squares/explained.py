@@ -147,7 +147,7 @@ class Explained:
     def _half(self, update: RankUpdate) -> Floats:
         """inv(L) v for every vector v."""
         v = update.vectors
-        flat = linalg.solve_triangular(self.root, v.reshape(-1, v.shape[2]).T, lower=True, check_finite=False)
+        flat, _ = linalg.lapack.dtrtrs(self.root, v.reshape(-1, v.shape[2]).T, lower=1)
         return np.asarray(flat.T.reshape(v.shape))
 
     def partial(self, update: RankUpdate, *, adding: bool) -> Floats:

@@ -139,7 +139,9 @@ class LeastSquaresFamily:
     def _target(self, y: Any, n_rows: int, weights: Floats | None) -> Target:
         return as_target(y, n_rows, self.kind, weights)
 
-    def problem(self, sample: AnySample, solver: Any, max_features: int | None) -> LeastSquaresProblem:
+    def problem(
+        self, sample: AnySample, solver: Any, max_features: int | None, *, from_all: bool = False
+    ) -> LeastSquaresProblem:
         """The normal equations of a sample."""
         if isinstance(sample, MomentsSample | SourceSample):
             problem = from_moments(sample.moments)
@@ -147,7 +149,7 @@ class LeastSquaresFamily:
                 raise ValueError(f"these Moments are those of model {problem.kind!r}, not {self.kind!r}")
         else:
             limit = max_features if sample.choice.members is None and sample.encoding is None else None
-            problem = problem_of(sample.table, sample.target, sample.weights, solver, limit)
+            problem = problem_of(sample.table, sample.target, sample.weights, solver, limit, from_all=from_all)
         return LeastSquaresProblem(problem, sample, max_features)
 
     def prefers_blocks(self, sample: Sample | MomentsSample, solver: str, n_blocks: int) -> bool:

@@ -57,8 +57,7 @@ class LeastSquares:
         self._moves = moves_of(problem.equations, self.units)
         self.projection = Projection(problem.equations, self._max_size)
         self._n_dependent = 0  # selected units without an independent feature
-        for unit in self._selected:
-            self._project(unit)
+        self._project(self._selected)
         self._read()
 
     def rank(self, units: Sequence[int]) -> int:
@@ -101,7 +100,7 @@ class LeastSquares:
             now = self.criterion.value(explained, size)
         update = self._moves.additions(self.projection, units, gone)
         if without is None and self.problem.finer is not None:
-            if self.projection.imprecise or (not update.feasible.all() and self.separating()):
+            if self.projection.imprecise or self._separates(update):
                 self._start(self.problem.finer())
                 return self.additions(units)
             if self._leaves_too_little(update):
@@ -160,12 +159,9 @@ class LeastSquares:
         """Units, in order, that do not depend on the selected ones or on the ones before."""
         trial = Projection(self.problem.equations)
         trial.add(self.units.columns(self._selected))
-        found = []
-        for unit in units.tolist():
-            size = trial.size
-            trial.add(self.units.columns([unit]))
-            if trial.size > size:
-                found.append(unit)
+        trial.add(self.units.columns(units))
+        spanning = set(trial.independent)
+        found = [unit for unit in units.tolist() if not spanning.isdisjoint(self.units.columns([unit]))]
         if trial.imprecise and self.problem.finer is not None:
             self._start(self.problem.finer())
             return self.independent(units)
@@ -183,9 +179,8 @@ class LeastSquares:
 
     def add(self, units: Sequence[int]) -> None:
         """Select units."""
-        for unit in units:
-            self._selected.append(unit)
-            self._project(unit)
+        self._selected.extend(units)
+        self._project(units)
         self._read()
 
     def remove(self, units: Sequence[int]) -> None:
@@ -210,16 +205,17 @@ class LeastSquares:
         """Free what was kept for features that might have been added next."""
         self.projection.release()
 
-    def _project(self, unit: int) -> None:
-        size = self.projection.size
-        self.projection.add(self.units.columns([unit]))
-        self._n_dependent += self.projection.size == size
+    def _project(self, units: Sequence[int]) -> None:
+        columns, size = self.units.columns(units), self.projection.size
+        self.projection.add(columns)
+        if self.projection.size < size + len(columns):
+            spanning = set(self.projection.independent)
+            self._n_dependent += sum(spanning.isdisjoint(self.units.columns([unit])) for unit in units)
 
     def _read(self) -> None:
         """Read M and the score off the projection; from the rows if a Gram matrix leaves too few digits of M."""
         problem, targets = self.problem, self.projection.basis.targets
-        Z = self.projection.Z
-        M = problem.base + problem.sign * Z.T @ Z if targets is None else targets.T @ targets
+        M = problem.base + problem.sign * self.projection.explained if targets is None else targets.T @ targets
         rows = None if self._rows is None else RowFit(self._rows, self.projection)
         self.explained = Explained(M if self.projection.size else problem.base, problem, rows)
         if problem.finer is not None and problem.sign < 0 and self.explained.smallest_share < FEW_DIGITS:
@@ -240,6 +236,10 @@ class LeastSquares:
             return False
         least = self.explained.trace - float(update.power.max())
         return least < FEW_DIGITS * float(self.problem.base[0, 0])
+
+    def _separates(self, update: RankUpdate) -> bool:
+        """True if some of the candidates that bring no independent feature separate classes."""
+        return self.problem.sign > 0 and not update.feasible.all() and bool(self.separating())
 
     def separating(self) -> list[int]:
         """Features in the span of the selected within classes, but not between them: together they separate classes."""
@@ -263,7 +263,7 @@ class PartialTests:
     ) -> None:
         self._explained, self._update, self._size = explained, update, size
         self._feasible, self._adding = feasible, adding
-        self._of_one: dict[int, PartialTests] = {}
+        self._of_one: dict[int, float] = {}
 
     @cached_property
     def _partial(self) -> Floats:
@@ -295,23 +295,20 @@ class PartialTests:
 
     def is_significant(self, at: int, level: float) -> bool:
         """Whether one of the units is significant at a level."""
-        return bool(self._only(at).significant(level)[0])
+        critical = self._explained.problem.test.critical(level, _at(self._size, at), _at(self._update.rank, at))
+        return bool(self._feasible[at]) and self._partial_of(at) <= critical
 
     def one(self, at: int) -> PartialTest | None:
         """The partial F test of one of the units; None if it brings no independent feature."""
-        only = self._only(at)
-        (partial,), size, rank = only._partial.tolist(), only._size, only._update.rank
-        return self._explained.problem.test.f_test(partial, _number(size), _number(rank))
+        test, partial = self._explained.problem.test, self._partial_of(at)
+        return test.f_test(partial, _at(self._size, at), _at(self._update.rank, at))
 
-    def _only(self, at: int) -> PartialTests:
-        """The tests of one of the units only, computed once."""
+    def _partial_of(self, at: int) -> float:
+        """Partial Wilks' lambda of one of the units, computed once."""
         if at not in self._of_one:
-            one, here = self._update.only(at), slice(at, at + 1)
-            size = self._size if isinstance(self._size, float) else self._size[here]
-            feasible = self._feasible[here]
-            self._of_one[at] = PartialTests(self._explained, one, size, feasible, adding=self._adding)
+            self._of_one[at] = float(self._explained.partial(self._update.only(at), adding=self._adding)[0])
         return self._of_one[at]
 
 
-def _number(value: Floats | float) -> float:
-    return value if isinstance(value, float) else float(value[0])
+def _at(value: Floats | float, at: int) -> float:
+    return value if isinstance(value, float) else float(value[at])

@@ -55,8 +55,9 @@ class FeatureMoves:
     def removals(self, projection: Projection, units: Indices) -> RankUpdate:
         if projection.dependent:
             return _removals(projection, [(int(u),) for u in units])
-        place = {j: i for i, j in enumerate(projection.independent)}
-        cross, length = projection.removal_vectors([place[int(u)] for u in units])
+        selected = np.array(projection.independent, dtype=np.intp)
+        order = np.argsort(selected)
+        cross, length = projection.removal_vectors(order[np.searchsorted(selected, units, sorter=order)])
         return SingleUpdate.of(length, cross, np.ones(len(units), dtype=bool))
 
     def rank(self, units: Sequence[int]) -> int:

@@ -24,6 +24,7 @@ Floats = NDArray[np.float64]
 
 WEIGHT_ROUNDING = 1e-9  # error that a sum of weights may have
 TINY_TABLE = 2**14  # numbers in a table for which both solvers take no time
+MAX_SCATTER = 2**24  # numbers (128 MB) of a Gram matrix that may be as large as X, if many features will be added
 MIN_SPARSE_COLUMNS = 256  # of a sparse table: a Gram matrix of fewer takes little memory
 
 
@@ -134,27 +135,32 @@ class Problem:
         return WilksTest(self.n_targets, self.df, self.kind == "linear")
 
 
-def choose_solver(n: int, p: int, max_features: int | None = None) -> Solver:
+def choose_solver(n: int, p: int, max_features: int | None = None, *, from_all: bool = False) -> Solver:
     """The solver that costs less, counted in passes over X (the time of one X'y).
 
     Gram: one symmetric product, about p / 24 passes, and p x p numbers, which must be few compared with X. Columns:
     three passes for the sums, half a pass per feature that is added (a tenth where the next ones are predicted and
     prefetched, one and more where features are correlated), and vectors of n_samples for each of these, which come to
-    2 added^2 / p passes. How many will be added is not known in advance: `max_features`, or 48. For a tiny table both
-    cost nothing, and columns have more digits.
+    2 added^2 / p passes. How many will be added is not known in advance: `max_features`, or 48. Of a search that starts
+    from all features, columns would take a pass for each. For a tiny table both cost nothing, and columns have more
+    digits.
     """
-    if n * p <= TINY_TABLE or p > n / 8:
+    if n * p <= TINY_TABLE or p > n:
+        return "columns"
+    if from_all:
+        return "gram"
+    if p > n / 8 and (max_features is None or p**2 > MAX_SCATTER):
         return "columns"
     added = min(p, 48 if max_features is None else max_features)
     return "gram" if 1 + p / 24 <= 3 + added / 2 + 2 * added**2 / p else "columns"
 
 
-def solver_of(X: Matrix, max_features: int | None = None) -> Solver:
+def solver_of(X: Matrix, max_features: int | None = None, *, from_all: bool = False) -> Solver:
     """The solver that costs less for a matrix; the Gram matrix of a sparse one must be small compared with it."""
     n, p = X.shape
     if isinstance(X, Sparse) and p > MIN_SPARSE_COLUMNS and 8 * p**2 > X.n_stored:
         return "columns"
-    return choose_solver(n, p, max_features)
+    return choose_solver(n, p, max_features, from_all=from_all)
 
 
 def problem_of(
@@ -163,10 +169,12 @@ def problem_of(
     weights: Floats | None,
     solver: Solver | Literal["auto"],
     max_features: int | None = None,
+    *,
+    from_all: bool = False,
 ) -> Problem:
     """The problem of explaining a target by the features of a table."""
     if solver == "auto":
-        solver = solver_of(table.matrix, max_features)
+        solver = solver_of(table.matrix, max_features, from_all=from_all)
         problem = problem_of(table, target, weights, solver)
         if solver == "columns":
             return problem
