@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from benchmarks import data
+from benchmarks import data, structure
+from benchmarks.bar import Bar, Bars, milliseconds
 from benchmarks.found import Found
 from benchmarks.from_rows import NegativeEBIC, NegativeRSS, Recomputed, trace_by_solves
 from benchmarks.growth import GROWTHS, OURS, grown
@@ -31,37 +31,13 @@ LINE = tuple(rival for rival in RIVALS if rival.name == OURS)
 LINEAR = 1.1  # largest slope on log-log axes that counts as linear growth, allowing for noise
 
 
-@dataclass(frozen=True)
-class Bar:
-    """One target: a measured number and its limit."""
-
-    what: str
-    measured: float
-    limit: float
-    unit: str = ""
-    at_least: bool = False
-    note: str = ""
-
-    @property
-    def met(self) -> bool:
-        return self.measured >= self.limit if self.at_least else self.measured <= self.limit
-
-    def __str__(self) -> str:
-        sign, verdict = (">=" if self.at_least else "<="), ("met" if self.met else "NOT MET")
-        numbers = f"{self.measured:>10.4g} {sign} {self.limit:<6g} {self.unit:<9}"
-        return f"{verdict:<8}{numbers}{self.what}{f'  ({self.note})' if self.note else ''}"
-
-
-Bars = Iterator[Bar]
-
-
 def tall(repeats: int) -> Bars:
     """Tall: Selector().fit within 1.7 products."""
     X, y = TALL()
     calls = {"ours": lambda: dropstep(X, y, 0)} | yardsticks(X, product=True)
     times = interleaved(calls, repeats, burst={"one product": 2})
     product, found = times["one product"].best, times["ours"].result
-    note = f"{_ms(times['ours'].best)}, product {_ms(product)}, {_true(found.selected, TALL)}"
+    note = f"{milliseconds(times['ours'].best)}, product {milliseconds(product)}, {_true(found.selected, TALL)}"
     yield Bar("tall: Selector().fit", times["ours"].best / product, 1.7, "products", note=note)
 
 
@@ -86,7 +62,7 @@ def _passes(name: str, workload: Simulated, limits: dict[str, float], repeats: i
     for call in calls:
         limit = next(limit for strategy, limit in limits.items() if strategy in call)
         found = times[call].result
-        note = f"{_ms(times[call].best)}, pass {_ms(one_pass)}, {_true(found.selected, workload)}"
+        note = f"{milliseconds(times[call].best)}, pass {milliseconds(one_pass)}, {_true(found.selected, workload)}"
         yield Bar(f"{name}: {call}", times[call].best / one_pass, limit, "passes", note=note)
     yield from _sets(name, X, y, workload, {call: times[call].result.selected for call in calls})
     if name == "wide":
@@ -123,7 +99,8 @@ def digits(repeats: int) -> Bars:
     times = interleaved(calls, max(repeats, 10), budget=10)
     ours = times["ours"]
     for name, limit in limits.items():
-        note = f"{_ms(times[name].best)}, ours {_ms(ours.best)}, {_shared(ours.result, times[name].result)}"
+        shared = _shared(ours.result, times[name].result)
+        note = f"{milliseconds(times[name].best)}, ours {milliseconds(ours.best)}, {shared}"
         yield Bar(f"digits: {name} / ours", times[name].best / ours.best, limit, "times", True, note)
 
 
@@ -138,7 +115,7 @@ def small(repeats: int) -> Bars:
     times = interleaved(calls, max(repeats, 50), short_budget=4.0)
     peer = times.pop("fastcan")
     for limit, (name, timing) in zip((1.0, 0.5), times.items(), strict=True):
-        note = f"{_ms(timing.best)}, fastcan {_ms(peer.best)}, {_shared(timing.result, peer.result)}"
+        note = f"{milliseconds(timing.best)}, fastcan {milliseconds(peer.best)}, {_shared(timing.result, peer.result)}"
         yield Bar(f"small: {name} / FastCan(4).fit", timing.best / peer.best, limit, "times", note=note)
 
 
@@ -201,13 +178,13 @@ def single(repeats: int) -> Bars:
     for strategy in STRATEGIES:
         double, float32 = (times[strategy, dtype] for dtype in ("float64", "float32"))
         same = set(double.result.selected) == set(float32.result.selected)
-        note = f"{_ms(float32.best)}, {'the same set' if same else 'A DIFFERENT SET'}"
+        note = f"{milliseconds(float32.best)}, {'the same set' if same else 'A DIFFERENT SET'}"
         ratio = double.best / float32.best if same else 0.0
         yield Bar(f"float32: {strategy} on square", ratio, 1.5, "times", True, note)
 
 
 BARS: dict[str, Callable[[int], Bars]] = {
-    f.__name__: f for f in (small, digits, counts, wide, tall, square, single, memory, growth)
+    f.__name__: f for f in (small, digits, counts, wide, tall, square, single, memory, growth, *structure.BARS)
 }
 
 
@@ -229,10 +206,6 @@ def show(only: list[str], repeats: int) -> list[Bar]:
     for what in missed:
         print(f"  {what}")
     return bars
-
-
-def _ms(seconds: float) -> str:
-    return f"{seconds * 1e3:,.3g} ms" if seconds < 1 else f"{seconds:,.3g} s"
 
 
 def _shared(ours: Found, theirs: Found) -> str:

@@ -177,7 +177,7 @@ def test_the_invariant_of_the_projection(table: RandomTable, solver: str) -> Non
 def check_invariant(projection: Projection) -> None:
     equations = projection.equations
     projection.update(np.arange(equations.n_features))
-    S = equations.block(np.arange(equations.n_features))
+    S = equations.blocks(np.arange(equations.n_features)[None])[0]
     scale = np.sqrt(np.where(equations.diagonal > 0, equations.diagonal, 1.0))
     A = projection.independent
     R = projection.W[:, A]

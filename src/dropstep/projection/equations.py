@@ -14,6 +14,7 @@ from dropstep.data.columns import SMALL, Columns
 Floats = NDArray[np.float64]
 Solver = Literal["gram", "columns"]
 
+CENTRED_AT_A_TIME = 2**18  # values (2 MB) of columns that are centred, and multiplied while they are in the cache
 SMALL_GRAM = 1000  # features up to which updating all of them costs no more than updating some
 
 
@@ -67,12 +68,17 @@ class NormalEquations:
         """True if updating all features costs no more than updating some."""
         return self.scatter.X.size <= SMALL if isinstance(self.scatter, Columns) else self.n_features <= SMALL_GRAM
 
-    def block(self, features: NDArray[np.intp]) -> Floats:
-        """S among a few features."""
-        if isinstance(self.scatter, Columns):
-            taken = self.scatter.centred(features)
-            return taken.T @ taken
-        return self.scatter[np.ix_(features, features)]
+    def blocks(self, units: NDArray[np.intp]) -> Floats:
+        """S among the features of each of several units, which are rows of `units`."""
+        S, (n_units, m) = self.scatter, units.shape
+        if not isinstance(S, Columns):
+            return S[units[:, :, None], units[:, None, :]]
+        found, n = np.empty((n_units, m, m)), S.X.shape[0]
+        step = max(1, CENTRED_AT_A_TIME // (n * m))
+        for i in range(0, n_units, step):
+            columns = S.centred(units[i : i + step].ravel()).T.reshape(-1, m, n)
+            np.matmul(columns, columns.transpose(0, 2, 1), out=found[i : i + step])
+        return found
 
 
 class Residuals(NamedTuple):

@@ -71,7 +71,7 @@ class GroupMoves:
         assert units.members is not None
         self._equations, self._units = equations, units
         self._varying = np.array([(equations.diagonal[list(unit)] > 0).any() for unit in units.members])
-        found = [_independent(equations, np.array(unit, dtype=np.intp)) for unit in units.members]
+        found = _independent(equations, units.members)
         self._lengths = np.array([len(unit) for unit, _ in found], dtype=np.intp)
         self._place = np.arange(units.n)
         self._blocks: dict[int, tuple[Indices, Floats]] = {}
@@ -136,18 +136,32 @@ def _removals(projection: Projection, units: Sequence[tuple[int, ...]]) -> RankU
     return BlockUpdate(padded, np.array([len(some) for some in vectors], dtype=np.float64))
 
 
-def _independent(equations: NormalEquations, unit: Indices) -> tuple[Indices, Floats]:
-    """The features of a unit that do not depend on earlier ones of it (the first if all are constant), and their S."""
-    if len(unit) == 1:
-        return unit, equations.diagonal[unit][:, None]
-    least, S = equations.noise[unit] * equations.resolution[0], equations.scatter
-    columns = S.centred(unit) if isinstance(S, Columns) else None
-    block = equations.block(unit) if columns is None else columns.T @ columns
-    pivots = block_cholesky(block[None], np.zeros((1, len(unit), 0)), least[None])[1][0]
-    kept = np.flatnonzero(pivots > least)
-    if columns is not None and np.any(
-        pivots <= RANK_FROM_ROWS_BELOW * np.diagonal(block)
-    ):  # products lost digits: from the rows
-        kept = np.array(orthonormal(columns, least)[1], dtype=np.intp)
-    kept = kept if len(kept) else np.zeros(1, dtype=np.intp)
-    return unit[kept], block[np.ix_(kept, kept)]
+def _independent(equations: NormalEquations, units: Sequence[Sequence[int]]) -> list[tuple[Indices, Floats]]:
+    """The features of each unit that do not depend on earlier ones of it (the first if all are constant), and their S.
+
+    Units of the same length are factorised together.
+    """
+    lengths = np.array([len(unit) for unit in units])
+    found: dict[int, tuple[Indices, Floats]] = {}
+    for m in np.unique(lengths).tolist():
+        at = np.flatnonzero(lengths == m)
+        members = np.array([units[u] for u in at.tolist()], dtype=np.intp)
+        blocks = equations.diagonal[members][:, :, None] if m == 1 else equations.blocks(members)
+        kept = _kept(equations, members, blocks) if m > 1 else np.ones(members.shape, dtype=bool)
+        for u, unit, block, some in zip(at.tolist(), members, blocks, kept, strict=True):
+            found[u] = (unit, block) if some.all() else (unit[some], block[np.ix_(some, some)])
+    return [found[u] for u in range(len(units))]
+
+
+def _kept(equations: NormalEquations, members: Indices, blocks: Floats) -> NDArray[np.bool_]:
+    """Which features of units of the same length do not depend on earlier ones of their unit; at least the first."""
+    least, S = equations.noise[members] * equations.resolution[0], equations.scatter
+    pivots = block_cholesky(blocks, np.zeros((*members.shape, 0)), least)[1]
+    kept = pivots > least
+    if isinstance(S, Columns):  # where products lost digits: from the rows
+        thin = (pivots <= RANK_FROM_ROWS_BELOW * np.diagonal(blocks, axis1=1, axis2=2)).any(axis=1)
+        for u in np.flatnonzero(thin).tolist():
+            kept[u] = False
+            kept[u, orthonormal(S.centred(members[u]), least[u])[1]] = True
+    kept[~kept.any(axis=1), 0] = True
+    return kept
