@@ -28,6 +28,7 @@ TOLERANCE = 1e-9  # of scores, relative to the largest score of the path, that o
 STRATEGIES = ("forward", "dropping", "stepwise", "forward_backward", "fbed", "floating")
 ALL_STRATEGIES = sorted((*STRATEGIES, "backward", "swap"))  # that both versions have
 CRITERIA = {"linear": ("auto", "rss", "bic"), "discriminant": ("auto", "wilks", "pillai")}
+NEW_CRITERIA = ("hqc", "sawa", "amemiya", "press", "cv")  # not in older versions: bic takes their place
 MAX_FEATURES = 10  # for swap, for criteria other than the default, and for slow datasets
 MAX_BACKWARD = 300  # features that backward starts from, at most
 SLOW = ("isolet", "kdd", "mice")
@@ -95,8 +96,9 @@ def random_problem(seed: int) -> Table:
     from problems import problem
 
     drawn = problem(seed, ALL_STRATEGIES)
-    params = {"model": drawn.model, "sample_weight": drawn.weights, **drawn.parameters}
-    params["criterion"] = (drawn.criterion, drawn.options) if drawn.options else drawn.criterion
+    params = {"model": drawn.model, "sample_weight": drawn.weights, **drawn.parameters, "criterion": "bic"}
+    if drawn.criterion not in NEW_CRITERIA:
+        params["criterion"] = (drawn.criterion, drawn.options) if drawn.options else drawn.criterion
     for name in {"enter", "leave", "drop"} & params.keys():
         params[name] = vars(params[name]) if hasattr(params[name], "level") else params[name]
     return Table(f"problem {seed}", f"random problems, {params['strategy']}", drawn.X, drawn.y, [params])

@@ -27,6 +27,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dropstep import AIC, EBIC, FBED, R2, MallowsCp, Selector, StopReason, Trace, select
+from dropstep.data.fingerprint import MAX_KEPT
 
 STRATEGIES = ("dropping", "forward", "backward", "stepwise", "forward_backward", "fbed", "floating", "swap")
 
@@ -245,9 +246,11 @@ def test_no_data_is_kept(named: bool) -> None:
         return Selector(enter=1.0).fit(table, y, sample_weight=np.ones(n))
 
     small, large = fitted(101), fitted(50021)
+    marks = large.path_.fingerprint.marks  # of the rows, not their values
+    assert len(marks) == MAX_KEPT
     for array in arrays_in(large, set()):
-        assert array.size <= 6
-    assert abs(len(pickle.dumps(large)) - len(pickle.dumps(small))) < 200
+        assert array is marks or array.size <= 6
+    assert abs(len(pickle.dumps(large)) - len(pickle.dumps(small))) < 8 * MAX_KEPT + 200
 
 
 def test_pipeline_and_cross_validation(cancer: Any) -> None:

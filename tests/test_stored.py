@@ -202,7 +202,7 @@ def test_notes_and_predictions(stored_as: str, tmp_path: Path) -> None:
     assert path.notes == wanted.notes
     assert "column 3 determines the target exactly" in path.notes[0]
     np.testing.assert_allclose(path.predict(stored(X, stored_as, tmp_path)), wanted.predict(X))
-    with pytest.raises(ValueError, match="X has 5 columns"):
+    with pytest.raises(ValueError, match="X has shape \\(80, 5\\)"):
         path.predict(stored(X[:, :5], stored_as, tmp_path))
 
 

@@ -22,7 +22,7 @@ from dropstep.data.sources.sample import SourceSample
 from dropstep.foreign import unknown_parameter
 from dropstep.models.base import Family, FamilyModel, Fitted, Problem, Units, offered
 from dropstep.models.families import as_family
-from dropstep.models.resampling import CrossValidates, Evaluation, Resamples, SearchEndedError
+from dropstep.models.resampling import CrossValidates, Evaluation, Resamples, SearchEndedError, never
 from dropstep.parameters import NAMES, RESOURCES, Parameters, checked_seed, non_default, with_parameters
 from dropstep.result import SelectionPath, Step, StopReason, feature_names
 from dropstep.search.calibrated import Knockoffs, Permutation
@@ -259,7 +259,9 @@ def _n_fits_remaining(search: Search) -> int:
 def _run(search: Search, strategy: Strategy, report: FitReport, callback: Callback | None) -> _Run:
     start, n_candidates = search.score, len(search.pool)
     search.ended = report.reason
-    return _Run(start, n_candidates, tuple(_until(_steps(search, strategy), search, report, callback)))
+    steps = tuple(_until(_steps(search, strategy), search, report, callback))
+    search.ended = never  # the report knows the search: without this, both would keep the rows until a collection
+    return _Run(start, n_candidates, steps)
 
 
 def _path(

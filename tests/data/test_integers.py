@@ -42,7 +42,7 @@ def test_the_same_path_as_float64(dtype: Any, solver: str, n: int, p: int) -> No
                 assert path.n_evaluations == double.n_evaluations
                 assert [s.features for s in path.steps] == [s.features for s in double.steps]
                 np.testing.assert_allclose(path.score, double.score, rtol=1e-12)
-                assert not path.notes
+                assert path.notes == double.notes
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -69,6 +69,8 @@ def test_a_removal_after_the_cap_is_the_reason_to_stop() -> None:
 @pytest.mark.parametrize("criterion", PENALISED)
 @pytest.mark.parametrize("strategy", sorted(STRATEGIES))
 def test_a_clear_table_gives_a_set_of_sensible_size(strategy: str, criterion: str) -> None:
+    if strategy == "exhaustive" and criterion == "press":
+        pytest.skip("every set is evaluated, up to 20 candidates")
     rng = np.random.default_rng(6)
     X = rng.normal(size=(400, 60))
     y = X[:, :6] @ rng.choice([-1.0, 1.0], size=6) + rng.normal(size=400)
@@ -157,7 +159,7 @@ def test_an_exact_multiple_never_wins_over_the_first_column(criterion: Any, solv
 
 
 @pytest.mark.parametrize("criterion", ["rss", "r2", "aic", "bic", "ebic"])
-@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+@pytest.mark.parametrize("strategy", sorted({*STRATEGIES} - {"exhaustive"}))
 @pytest.mark.parametrize("solver", ["columns", "gram"])
 def test_a_target_that_is_explained_exactly_does_not_end_the_search(criterion: str, strategy: str, solver: str) -> None:
     rng = np.random.default_rng(12)

@@ -40,7 +40,7 @@ class Fingerprint:
     def of(cls, table: Table, target: Any) -> Fingerprint:
         """The fingerprint of the rows of a design matrix and their target."""
         found = marks_of(table, target)
-        kept = found if len(found) <= MAX_KEPT else np.partition(found, MAX_KEPT)[:MAX_KEPT]
+        kept = found if len(found) <= MAX_KEPT else np.partition(found, MAX_KEPT)[:MAX_KEPT].copy()
         return cls(kept, len(found))
 
     @property

@@ -68,6 +68,11 @@ class NormalEquations:
         """True if updating all features costs no more than updating some."""
         return self.scatter.X.size <= SMALL if isinstance(self.scatter, Columns) else self.n_features <= SMALL_GRAM
 
+    def block(self, features: NDArray[np.intp]) -> Floats:
+        """S among a few features."""
+        found: Floats = self.blocks(features[None, :])[0]
+        return found
+
     def blocks(self, units: NDArray[np.intp]) -> Floats:
         """S among the features of each of several units, which are rows of `units`."""
         S, (n_units, m) = self.scatter, units.shape

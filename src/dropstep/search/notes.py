@@ -13,7 +13,7 @@ NEAR_TIE = 0.005  # share of a gain within which a second candidate is nearly as
 
 
 def notes(search: Search, model: FamilyModel, n_excluded: int, names: Sequence[str] | None) -> Iterator[str]:
-    """Few rows per candidate, and a near tie at a step."""
+    """Few rows per candidate, and a near tie at a step with a unit that is not selected."""
     n_candidates = search.units.n - n_excluded
     if model.n < MIN_ROWS_PER_CANDIDATE * n_candidates:
         yield (
@@ -21,7 +21,7 @@ def notes(search: Search, model: FamilyModel, n_excluded: int, names: Sequence[s
             "candidate): other rows may select other features; `stability` shows how often each is selected"
         )
     near = search.closest
-    if near is not None and near.margin < NEAR_TIE:
+    if near is not None and near.margin < NEAR_TIE and near.second not in search.selected:
         first, second = (", ".join(feature_names(names, search.units.features([u]))) for u in near[:2])
         yield (
             f"{first} entered with a gain of {near.gain:.4g}, and {second} would have brought {near.second_gain:.4g}: "

@@ -112,6 +112,8 @@ def _cost(path: SelectionPath) -> list[Html]:
     sentence = f"The search computed {count(spent.computed, 'gain')}."
     if path.fits_saved:
         return [tag("p", sentence), resampled.fits(path)]
+    if path.n_fits:
+        sentence = f"The search computed {count(spent.computed, 'gain')} and fitted {count(path.n_fits, 'model')}."
     if not spent.saved:
         return [tag("p", f"{sentence} Dropping saved none.")]
     total = f"Without dropping, the same additions would have required {spent.total:,}"
