@@ -371,7 +371,7 @@ _OFFERED: dict[tuple[type, object], bool] = {}
 def offered(protocol: Callable[..., P], by: object) -> P | None:
     """An object as what implements a protocol; None if it does not.
 
-    A class is checked once: before Python 3.12 a check takes as long as a scan of a small table.
+    A class is checked once: before Python 3.12, `isinstance` with a protocol inspects all of its members.
     """
     key = type(by), protocol
     if key not in _OFFERED:

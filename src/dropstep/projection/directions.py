@@ -21,7 +21,7 @@ Features = NDArray[np.intp]
 
 ROWS_AT_A_TIME = 32  # directions for which W gets room at a time, if that is a small part of X,
 NUMBERS_AT_A_TIME = 2**16  # or in this many numbers
-MANY = 8  # features from which one factorisation is faster than adding them one by one
+MANY = 16  # features from which one factorisation is faster than adding them one by one
 REFETCH_BELOW = 1e-3  # share of its residual at fetch time below which the products of a feature are recomputed
 
 

@@ -34,7 +34,10 @@ class Projection(Directions):
     @property
     def explained(self) -> Floats:
         """G = Z'Z."""
-        return self.Z.T @ self.Z if self._downdates is None else self._downdates.explained
+        if self._downdates is not None:
+            return self._downdates.explained
+        Z = self.Z
+        return Z.T @ Z
 
     # --- queries -----------------------------------------------------------------------------------------------------
 
@@ -105,9 +108,9 @@ class Projection(Directions):
 
         Otherwise, one factorisation of what is still selected starts again.
         """
-        downdates, self._downdates = self._downdates, None
-        if downdates is None:
+        if self._downdates is None:
             return
+        downdates, self._downdates = self._downdates, None
         kept, removed = self.independent, downdates.removed
         if downdates.precise and (len(removed) == 1 or RESTART_ABOVE * len(kept) >= len(removed)):
             self.independent = downdates.before
