@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import get_tags
 from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dropstep.backends import opened
@@ -36,6 +37,15 @@ except ImportError:  # pragma: no cover
 
     def with_callbacks(method: Any) -> Any:
         return method
+
+
+def _keeps_moments(selector: Any) -> bool:
+    """Whether moments of the rows suffice: not where rows are held out."""
+    if type(selector).__name__ != "Selector":
+        raise AttributeError(f"{type(selector).__name__} has no partial_fit, because it needs all rows; use fit")
+    if isinstance(selector.criterion, str) and selector.criterion == "cv":
+        raise AttributeError("criterion 'cv' scores models on held-out rows, which partial_fit does not keep; use fit")
+    return True
 
 
 class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
@@ -202,6 +212,7 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
         validate_data(self, X, skip_check_array=True)  # sets n_features_in_ and feature_names_in_
         return self._keep(path)
 
+    @available_if(_keeps_moments)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Selector:
         """Add a block of rows, and search the features that explain y in all rows so far.
 

@@ -20,7 +20,10 @@ from dropstep.models.base import SumsBlocks
 from reference import stability as reference
 
 # A row of weight 2 is in one half, two equal rows may be in two: as for scikit-learn's own ensembles of random subsets.
-WEIGHTS = {"check_sample_weight_equivalence_on_dense_data": "rows are dealt to halves at random, whatever their weight"}
+WEIGHTS = dict.fromkeys(
+    ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"),
+    "rows are dealt to halves at random, whatever their weight",
+)
 
 
 @parametrize_with_checks(

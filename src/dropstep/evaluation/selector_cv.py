@@ -185,7 +185,7 @@ checkpoint
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> selector = SelectorCV(strategy="forward", choose="one_se").fit(X, y)
     >>> selector.get_feature_names_out()
-    array(['bmi', 's5'], dtype=object)
+    array(['sex', 'bmi', 'bp', 's1', 's5'], dtype=object)
     """
 
     def fit(
@@ -229,13 +229,6 @@ checkpoint
         self._keep_of(X, trained.select(_final(given, found.chosen)))
         self.n_features_, self.cv_paths_ = found.chosen, found
         return self
-
-    @property
-    def partial_fit(self) -> Any:
-        """Not available: the number of features is chosen on held-out rows, which are not kept."""
-        raise AttributeError(
-            "SelectorCV has no partial_fit, because it needs all rows; use fit, or Selector.partial_fit"
-        )
 
     def nested_error(
         self,
