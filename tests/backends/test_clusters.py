@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -166,7 +167,9 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     }
     for name, value in options.items():
         builder = builder.config(name, value)
+    handler = signal.getsignal(signal.SIGINT)
     session = builder.getOrCreate()
+    signal.signal(signal.SIGINT, handler)  # Spark has put its own in the place
     yield session
     session.stop()
 
