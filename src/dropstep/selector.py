@@ -40,8 +40,8 @@ except ImportError:  # pragma: no cover
 
 
 def _keeps_moments(selector: Any) -> bool:
-    """Whether moments of the rows suffice: not where rows are held out."""
-    if type(selector).__name__ != "Selector":
+    """Whether moments of the rows suffice: not where rows are held out, or divided at random."""
+    if selector._needs_all_rows:
         raise AttributeError(f"{type(selector).__name__} has no partial_fit, because it needs all rows; use fit")
     if isinstance(selector.criterion, str) and selector.criterion == "cv":
         raise AttributeError("criterion 'cv' scores models on held-out rows, which partial_fit does not keep; use fit")
@@ -146,6 +146,8 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
     >>> print(selector.path_.stop)
     no candidate's gain is large enough to enter
     """
+
+    _needs_all_rows = False  # whether moments of the rows do not suffice
 
     @with_callbacks
     def fit(

@@ -188,6 +188,8 @@ checkpoint
     array(['sex', 'bmi', 'bp', 's1', 's5'], dtype=object)
     """
 
+    _needs_all_rows = True
+
     def fit(
         self,
         X: Any,

@@ -73,6 +73,8 @@ n_jobs, random_state, max_time, checkpoint
     array(['bmi', 'bp', 's5'], dtype=object)
     """
 
+    _needs_all_rows = True
+
     def fit(
         self,
         X: Any,
