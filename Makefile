@@ -8,6 +8,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := -m pip install -qq --no-input --disable-pip-version-check
 INSTALL := $(BIN)/python $(PIP_INSTALL) --constraint constraints.txt
+# Everything is built without isolation, so that the build backends are pinned as well. PySpark needs setuptools and wheel.
+BUILD_BACKENDS := hatchling setuptools wheel
 # One BLAS thread for each test worker, or they fight for the cores.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
@@ -69,8 +71,8 @@ docs: $(VENV)/.docs ## the site, in docs/_build/html
 constraints: ## renew constraints.txt: the newest of everything, by name and version
 	rm -rf $(VENV)-fresh
 	$(PYTHON) -m venv $(VENV)-fresh
-	$(VENV)-fresh/bin/python -m pip install -qq --no-input hatchling -e '.[dev,bench,paper,docs]'
-	$(VENV)-fresh/bin/python -m pip freeze --exclude-editable | grep -E '^[A-Za-z0-9._-]+==[^ ]+$$' | LC_ALL=C sort -f -t= -k1,1 > constraints.txt
+	$(VENV)-fresh/bin/python -m pip install -qq --no-input $(BUILD_BACKENDS) -e '.[dev,bench,paper,docs]'
+	$(VENV)-fresh/bin/python -m pip freeze --all --exclude-editable | grep -v '^pip==' | grep -E '^[A-Za-z0-9._-]+==[^ ]+$$' | LC_ALL=C sort -f -t= -k1,1 > constraints.txt
 	rm -rf $(VENV)-fresh
 
 clean: ## remove the environment and everything that was built
@@ -78,12 +80,11 @@ clean: ## remove the environment and everything that was built
 	rm -rf .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# The environment: the library alone, then what each task adds. The build backend is installed first, so that
-# it is pinned as well.
+# The environment: the library alone, then what each task adds.
 $(VENV)/.core: pyproject.toml constraints.txt
 	@echo "setting up $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(INSTALL) hatchling
+	@$(INSTALL) $(BUILD_BACKENDS)
 	@$(INSTALL) --no-build-isolation -e .
 	@touch $@
 
@@ -98,6 +99,6 @@ $(VENV)-oldest/.test: pyproject.toml constraints.txt constraints-oldest.txt
 	@$(PYTHON) -m venv $(VENV)-oldest
 	@awk -F== 'NR == FNR { oldest[tolower($$1)]; print; next } !(tolower($$1) in oldest)' \
 		constraints-oldest.txt constraints.txt > $(VENV)-oldest/constraints.txt
-	@$(VENV)-oldest/bin/python $(PIP_INSTALL) --constraint $(VENV)-oldest/constraints.txt hatchling
+	@$(VENV)-oldest/bin/python $(PIP_INSTALL) --constraint $(VENV)-oldest/constraints.txt $(BUILD_BACKENDS)
 	@$(VENV)-oldest/bin/python $(PIP_INSTALL) --constraint $(VENV)-oldest/constraints.txt --no-build-isolation -e '.[test]'
 	@touch $@
