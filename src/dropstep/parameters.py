@@ -51,14 +51,15 @@ class Parameters:
 
 
 Parameters.__init__ = with_hints(Parameters.__init__)  # type: ignore[method-assign]
-NAMES = tuple(field.name for field in fields(Parameters))
+DEFAULTS = {field.name: field.default for field in fields(Parameters)}
+NAMES = tuple(DEFAULTS)
 RESOURCES = ("n_jobs", "max_time", "checkpoint")  # parameters on which results do not depend
 
 
 def non_default(parameters: Parameters) -> dict[str, Any]:
     """The parameters that are not at their default."""
-    values = {field.name: (getattr(parameters, field.name), field.default) for field in fields(parameters)}
-    return {name: value for name, (value, default) in values.items() if not _same(value, default)}
+    values = vars(parameters)
+    return {name: values[name] for name, default in DEFAULTS.items() if not _same(values[name], default)}
 
 
 def _same(value: Any, default: Any) -> bool:

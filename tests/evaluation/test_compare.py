@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from dropstep import FBED, Selector, select
+from dropstep import FBED, Knockoffs, Selector, select
 from dropstep.cli import main
 from dropstep.evaluation.compare import ALL, NONE, compare
 from dropstep.search.strategies import ONE_MOVE_AT_A_TIME
@@ -238,3 +238,13 @@ def test_likelihoods_and_estimators():
         found = compare(X, target, model=model, strategies=("forward",), cv=3)
         assert found.measure == measure
         assert found["forward"].errors[0].mean < found[NONE].errors[0].mean
+
+
+def test_knockoffs_choose_in_every_fold() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 30))
+    y = X[:, :12].sum(axis=1) + rng.normal(size=300)
+    rule, folds = Knockoffs(0.2), KFold(3)
+    row = compare(X, y, strategies=("forward",), enter=rule, cv=folds)["forward"]
+    expected = [select(X[train], y[train], strategy="forward", enter=rule) for train, _ in folds.split(X)]
+    assert [list(names) for names in row.features] == [list(path.selected_names) for path in expected]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,15 +16,14 @@ import reference
 from dropstep.data.groups import as_choice
 from dropstep.data.table import Table
 from dropstep.data.target import as_target
-from dropstep.models.base import Units
 from dropstep.models.least_squares.criteria import CRITERIA
 from dropstep.models.least_squares.family import LeastSquaresProblem
 from dropstep.models.least_squares.problem import problem_of
 from dropstep.parameters import Parameters
 from dropstep.projection.projection import Projection
+from dropstep.running import searching
 from dropstep.search.moves import Move
 from dropstep.search.search import Search
-from dropstep.select import _search
 from problems import compare, problem
 from tables import RandomTable, tables
 
@@ -41,8 +41,9 @@ def search_of(table: RandomTable, solver: str, criterion: str, groups: Any = Non
     target = as_target(table.y, len(table.X), table.model, table.weights)
     problem = problem_of(Table(table.X), target, table.weights, solver)
     choice = as_choice(problem.n_features, None, None, None, groups)
-    units = Units(problem.n_features, choice.members)
-    return _search(LeastSquaresProblem(problem), choice, units, Parameters(criterion=criterion, **words), "forward")[1]
+    sample = SimpleNamespace(choice=choice, encoding=None, n_features=problem.n_features)
+    given = Parameters(strategy="forward", criterion=criterion, **words)
+    return searching(sample, LeastSquaresProblem(problem), given, None).search
 
 
 def fitting(table: RandomTable, criterion: str) -> bool:

@@ -25,7 +25,8 @@ from dropstep.evaluation.stability import Stability, stability
 from dropstep.evidence import ALL, NONE, SELECTION, Evidence, HeldOut
 from dropstep.parameters import RESOURCES, Parameters
 from dropstep.result import SelectionPath
-from dropstep.select import searched, select
+from dropstep.running import searched
+from dropstep.select import select
 
 Indices = NDArray[np.intp]
 Tick = Callable[[str], None]

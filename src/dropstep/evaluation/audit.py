@@ -13,10 +13,10 @@ from dropstep.evaluation.halves import repeated
 from dropstep.evaluation.inference import parameters_of
 from dropstep.models.base import Indices
 from dropstep.result import SelectionPath
+from dropstep.running import searched
 from dropstep.search.moves import Move
 from dropstep.search.rules import Significance, Threshold
 from dropstep.search.search import Search
-from dropstep.select import searched
 
 DROPPING = ("dropping", "fbed")
 

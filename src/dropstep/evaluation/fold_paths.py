@@ -25,8 +25,9 @@ from dropstep.models.folds import Fold
 from dropstep.models.held_out import Losses, Trainable
 from dropstep.parameters import NAMES, Parameters
 from dropstep.result import SelectionPath, feature_names
+from dropstep.running import FitReport, Searching, evaluated, searching
 from dropstep.search.limits import Limits
-from dropstep.select import FitReport, Searching, evaluated, searching, select
+from dropstep.select import select
 
 Floats = NDArray[np.float64]
 

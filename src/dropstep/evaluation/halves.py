@@ -16,8 +16,8 @@ from dropstep.data.sample import Rows
 from dropstep.data.target import Categorical
 from dropstep.models.base import Family, Problem, RowBlocks, SumsBlocks
 from dropstep.parameters import NAMES, Parameters
+from dropstep.running import prepared, searched
 from dropstep.search.calibrated import Permutation
-from dropstep.select import prepared, searched
 
 Indices = NDArray[np.intp]
 

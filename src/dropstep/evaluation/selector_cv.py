@@ -21,7 +21,7 @@ from dropstep.evaluation.fold_paths import (
     path_parameters,
 )
 from dropstep.parameters import NAMES, Parameters
-from dropstep.select import checked_max
+from dropstep.running import checked_max
 from dropstep.selector import Selector
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dropstep.search.exchanges import additions_without
 from dropstep.search.moves import feasible_gains
 from dropstep.search.search import Search
 
@@ -23,7 +24,7 @@ def equivalents(
     found: dict[int, tuple[tuple[int, float], ...]] = {}
     for unit, feature in first.items():
         loss = known[unit]
-        gains = feasible_gains(search.additions_without(unit, pool)) if len(pool) and loss > 0 else np.empty(0)
+        gains = feasible_gains(additions_without(search, unit, pool)) if len(pool) and loss > 0 else np.empty(0)
         costs = loss - gains
         cheapest = [i for i in np.argsort(costs, kind="stable")[:near] if costs[i] <= share * loss]
         found[feature] = tuple((search.units.features([int(pool[i])])[0], float(costs[i])) for i in cheapest)

@@ -100,13 +100,14 @@ class Search:
         return self._scan
 
     @property
-    def _removable(self) -> Indices:
+    def removable(self) -> Indices:
+        """Selected units that are not forced in, by ascending unit."""
         removable = np.sort(np.array(self.selected, dtype=np.intp))
         return removable[~np.isin(removable, self.include)] if self.include else removable
 
     def removals(self) -> Scan:
         """Losses of the selected units that may be removed."""
-        scan = self.model.removals(self._removable)
+        scan = self.model.removals(self.removable)
         self.count(scan)
         return scan
 
@@ -119,8 +120,8 @@ class Search:
         self.stop, self.nearest = self._no_room(), None
         if self.stop is not None:
             return None
-        scan = self._confirmed(self.additions())
-        at = self._best(scan)
+        scan = self.confirmed(self.additions())
+        at = self.best(scan)
         if at is None:
             self.stop = scan.reason or StopReason.SPAN
         elif not self.rules.enter.justifies_one(scan, at):
@@ -137,7 +138,7 @@ class Search:
         if self.stop is not None:
             nothing = np.empty(0, dtype=np.intp)
             return Scan(nothing, np.empty(0), nothing > 0), nothing > 0
-        scan = self._confirmed(self.additions())
+        scan = self.confirmed(self.additions())
         allowed = scan.eligible & self.rules.enter.justifies(scan)
         if not allowed.any():
             self.stop = StopReason.ENTER if scan.eligible.any() else scan.reason or StopReason.SPAN
@@ -150,7 +151,7 @@ class Search:
 
     def addition(self, unit: int) -> Move:
         """The addition of a candidate, whatever the rules say."""
-        scan = self._confirmed(self.additions())
+        scan = self.confirmed(self.additions())
         at = int(np.searchsorted(scan.units, unit))
         found = at < len(scan.units) and int(scan.units[at]) == unit
         return addition_of(scan, at) if found else Move(unit)
@@ -163,7 +164,7 @@ class Search:
             return StopReason.POOL
         return StopReason.MAX_FEATURES if self.full else reason
 
-    def _confirmed(self, scan: Scan, without: int | None = None) -> Scan:
+    def confirmed(self, scan: Scan, without: int | None = None) -> Scan:
         """Exact gains of the most promising units, where the scan only screens."""
         if scan.exact or not scan.feasible.any():
             return scan
@@ -172,7 +173,7 @@ class Search:
         self.count(exact)
         return exact
 
-    def _best(self, scan: Scan) -> int | None:
+    def best(self, scan: Scan) -> int | None:
         """The first of the largest gains; of the smallest p-values where a test judges units of different ranks."""
         tests = scan.tests
         by_test = isinstance(self.rules.enter, Significance | Permutation)
@@ -201,7 +202,7 @@ class Search:
 
     def _exact_removals(self) -> Scan:
         scan = self.removals()
-        return scan if scan.exact else self._confirmed(replace(scan, gains=-scan.gains))
+        return scan if scan.exact else self.confirmed(replace(scan, gains=-scan.gains))
 
     def all_removals(self) -> Scan:
         """Exact losses of all selected units that may be removed."""
@@ -252,65 +253,11 @@ class Search:
             return "add", addition
         return "remove", removal
 
-    def best_exchange(self, pool: Indices | None = None) -> tuple[Move, Move] | None:
-        """The removal, and the addition (of the pool) in its place, that together gain most, if the score improves."""
-        pool = self.pool if pool is None else pool
-        if self.resampled is not None:
-            return self._best_pair(self.resampled, pool)
-        removals = self.all_removals()
-        self.n_evaluations -= removals.n_evaluations  # an exchange is evaluated as a pair
-        if self.model.saturated() is StopReason.EXACT or not len(removals.units) or not len(pool):
-            return None
-        scans = [self.additions_without(int(u), pool) for u in removals.units]
-        totals = np.stack([feasible_gains(scan) for scan in scans]) - removals.gains[:, None]
-        best = first_best(totals.ravel(), np.isfinite(totals).ravel())
-        if best is None or not exceeds(self.value + float(totals.flat[best]), self.value):
-            return None
-        out, into = divmod(best, len(pool))
-        return removal_of(removals, out), addition_of(scans[out], into)
-
-    def _best_pair(self, model: Resampled, pool: Indices) -> tuple[Move, Move] | None:
-        """The best exchange, where each is evaluated as one move."""
-        removable = self._removable
-        if not len(removable) or not len(pool):
-            return None
-        scan = model.exchanges(removable, pool)
-        self.count(scan)
-        best = first_best(scan.gains, scan.eligible, scan.tie)
-        if best is None or not exceeds(self.value + float(scan.gains[best]), self.value):
-            return None
-        out, into = divmod(best, len(pool))
-        return Move(int(removable[out])), Move(int(pool[into]))
-
-    def best_replacement(self) -> tuple[Move, Move] | None:
-        """At `max_features`: the best candidate, in the place of the least useful unit, if the score improves."""
-        if not self.full or self.model.saturated() is StopReason.EXACT or not self._in_pool.any():
-            return None
-        scan = self._confirmed(self.additions())
-        at = self._best(scan)
-        if at is None or not self.rules.enter.justifies_one(scan, at):
-            return None
-        return self.best_exchange(scan.units[at : at + 1])
-
-    def additions_without(self, unit: int, pool: Indices) -> Scan:
-        """Exact gains of candidates if a selected unit were removed.
-
-        Where scans only screen, gains are those of the most promising candidates; the others are not feasible.
-        """
-        scan = self.model.additions(pool, without=unit)
-        self.count(scan)
-        if scan.exact:
-            return scan
-        exact = self._confirmed(scan, unit)
-        gains, feasible = np.zeros(len(pool)), np.zeros(len(pool), dtype=bool)
-        at = np.searchsorted(pool, exact.units)
-        gains[at], feasible[at] = exact.gains, exact.feasible
-        return replace(scan, gains=gains, feasible=feasible, exact=True)
-
     def start_from_all(self) -> list[int]:
         """Units of the pool, in order, without those that depend on others."""
         pool = self.pool
-        return self.model.independent(pool) if isinstance(self.model, StartsFromAll) else pool.tolist()
+        model = offered(StartsFromAll, by=self.model)
+        return pool.tolist() if model is None else model.independent(pool)
 
     def fits_saved(self) -> dict[str, int]:
         """Fits that were not necessary, by what saved them; nothing where gains cost no fits."""
@@ -326,14 +273,15 @@ class Search:
         Where scans cost fits, the others are ranked by the gain they had when they were last evaluated.
         """
         candidates = np.sort(np.concatenate([self.pool, self.dropped]))
+        gains = self._last_gains[candidates]
         if self._cheap is not None:
-            self._cheap.release()
             gains = np.zeros(len(candidates))
             if len(candidates) and self.model.saturated() is None:
-                scan = self.model.additions(candidates)
-                gains = np.where(scan.feasible, scan.gains, -np.inf)
-        else:
-            gains = self._last_gains[candidates]
+                scan = self._scan
+                if scan is None or len(scan.units) < len(candidates):
+                    self._cheap.release()
+                    scan = self.model.additions(candidates)
+                gains = feasible_gains(scan)
         others = candidates[np.argsort(-gains, kind="stable")]
         order = np.concatenate([np.array(self.selected, dtype=np.intp), others])
         ranks = np.full(self.units.n, len(order) + 1)

@@ -16,6 +16,7 @@ from dropstep.models.resampling import SearchEndedError
 from dropstep.result import Phase, Step, StopReason
 from dropstep.search.best_sets import optimum
 from dropstep.search.branches import Branch, best_branch, best_children, grown
+from dropstep.search.exchanges import best_exchange, best_replacement
 from dropstep.search.moves import Move, addition_of, exceeds, first_best
 from dropstep.search.rules import Threshold
 from dropstep.search.search import Search
@@ -80,7 +81,7 @@ def recall(search: Search) -> Steps:
 
 def exchange(search: Search) -> Steps:
     """At `max_features`: put the best candidate in the place of the least useful feature, while the score improves."""
-    while (replacement := search.best_replacement()) and search.visit():
+    while (replacement := best_replacement(search)) and search.visit():
         removal, addition = replacement
         yield search.remove(removal, "swap")
         yield search.add(addition, "swap")
@@ -149,7 +150,7 @@ def floating(search: Search) -> Steps:
 def swap(search: Search) -> Steps:
     """Forward to the end, then exchange a selected feature for a candidate while that improves the score."""
     yield from forward(search)
-    while (pair := search.best_exchange()) and search.visit():
+    while (pair := best_exchange(search)) and search.visit():
         removal, addition = pair
         yield search.remove(removal, "swap")
         yield search.add(addition, "swap")

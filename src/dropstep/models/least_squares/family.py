@@ -220,10 +220,7 @@ class LeastSquaresProblem:
 
     def with_knockoffs(self, candidates: NDArray[np.intp], seed: int) -> LeastSquaresProblem:
         """The problem of candidate columns, followed by a knockoff of each."""
-        problem, sample = self.equations, self.sample
-        if problem.solver == "columns" and isinstance(sample, Sample):
-            problem = problem_of(sample.table, sample.target, sample.weights, "gram")
-        return LeastSquaresProblem(with_knockoffs(problem, candidates, seed))
+        return LeastSquaresProblem(with_knockoffs(self.equations, candidates, seed))
 
     def notes(self, model: LeastSquares, excluded: set[int]) -> Iterator[str]:
         """Notes on features that determine the target, and on the digits of the numbers."""

@@ -25,7 +25,7 @@ def with_knockoffs(problem: Problem, columns: NDArray[np.intp], seed: int) -> Pr
     """
     n, p, base = problem.n, len(columns), problem.base
     cross = problem.equations.cross[columns]
-    scatter = np.asarray(problem.equations.scatter)[np.ix_(columns, columns)]
+    scatter = problem.equations.block(columns)
     if problem.kind == "discriminant":
         scatter = scatter + cross @ cross.T
     if n < p + base.shape[1] + 2:

@@ -1,0 +1,72 @@
+"""Exchanges: a selected unit for a candidate, as one move."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from dropstep.models.base import Indices, Scan
+from dropstep.models.resampling import Resampled
+from dropstep.result import StopReason
+from dropstep.search.moves import Move, addition_of, exceeds, feasible_gains, first_best, removal_of
+from dropstep.search.search import Search
+
+
+def best_exchange(search: Search, pool: Indices | None = None) -> tuple[Move, Move] | None:
+    """The removal, and the addition (of the pool) in its place, that together gain most, if the score improves."""
+    pool = search.pool if pool is None else pool
+    if search.resampled is not None:
+        return _best_pair(search, search.resampled, pool)
+    removals = search.all_removals()
+    search.n_evaluations -= removals.n_evaluations  # an exchange is evaluated as a pair
+    if search.model.saturated() is StopReason.EXACT or not len(removals.units) or not len(pool):
+        return None
+    scans = [additions_without(search, int(u), pool) for u in removals.units]
+    totals = np.stack([feasible_gains(scan) for scan in scans]) - removals.gains[:, None]
+    best = first_best(totals.ravel(), np.isfinite(totals).ravel())
+    if best is None or not exceeds(search.value + float(totals.flat[best]), search.value):
+        return None
+    out, into = divmod(best, len(pool))
+    return removal_of(removals, out), addition_of(scans[out], into)
+
+
+def _best_pair(search: Search, model: Resampled, pool: Indices) -> tuple[Move, Move] | None:
+    """The best exchange, where each is evaluated as one move."""
+    removable = search.removable
+    if not len(removable) or not len(pool):
+        return None
+    scan = model.exchanges(removable, pool)
+    search.count(scan)
+    best = first_best(scan.gains, scan.eligible, scan.tie)
+    if best is None or not exceeds(search.value + float(scan.gains[best]), search.value):
+        return None
+    out, into = divmod(best, len(pool))
+    return Move(int(removable[out])), Move(int(pool[into]))
+
+
+def best_replacement(search: Search) -> tuple[Move, Move] | None:
+    """At `max_features`: the best candidate, in the place of the least useful unit, if the score improves."""
+    if not search.full or search.model.saturated() is StopReason.EXACT or not len(search.pool):
+        return None
+    scan = search.confirmed(search.additions())
+    at = search.best(scan)
+    if at is None or not search.rules.enter.justifies_one(scan, at):
+        return None
+    return best_exchange(search, scan.units[at : at + 1])
+
+
+def additions_without(search: Search, unit: int, pool: Indices) -> Scan:
+    """Exact gains of candidates if a selected unit were removed.
+
+    Where scans only screen, gains are those of the most promising candidates; the others are not feasible.
+    """
+    scan = search.model.additions(pool, without=unit)
+    search.count(scan)
+    if scan.exact:
+        return scan
+    exact = search.confirmed(scan, unit)
+    gains, feasible = np.zeros(len(pool)), np.zeros(len(pool), dtype=bool)
+    at = np.searchsorted(pool, exact.units)
+    gains[at], feasible[at] = exact.gains, exact.feasible
+    return replace(scan, gains=gains, feasible=feasible, exact=True)
