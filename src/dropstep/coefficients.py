@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from dropstep.lazy import CoefficientsText
+
 Floats = NDArray[np.float64]
 
 INTERCEPT = "(intercept)"
@@ -42,8 +44,8 @@ class Coefficient(NamedTuple):
     p_value: float | None
 
 
-@dataclass(frozen=True, eq=False)
-class Coefficients:
+@dataclass(frozen=True, eq=False, repr=False)
+class Coefficients(CoefficientsText):
     """Linear functions of the selected columns, in the units of the table.
 
     A regression has one function per target. Discriminant analysis has one function per class, the linear score of a

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from dropstep.foreign import with_hints
+from dropstep.synonyms import with_hints
 
 if TYPE_CHECKING:
     from dropstep.models.estimator.family import Estimator

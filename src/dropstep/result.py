@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from scipy import special
 
 from dropstep.coefficients import Coefficients
-from dropstep.doors import Doors
+from dropstep.lazy import PathMethods
 from dropstep.stopping import NearestMove
 from dropstep.subsets import Subsets
 
@@ -109,7 +109,7 @@ class Step:
 
 
 @dataclass(frozen=True, repr=False)
-class SelectionPath(Doors):
+class SelectionPath(PathMethods):
     """Result of a search.
 
     Attributes

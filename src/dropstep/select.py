@@ -15,7 +15,6 @@ from dropstep.data.moments import Moments
 from dropstep.data.sample import Features, Rows, Sample
 from dropstep.data.sources import RowSource
 from dropstep.data.sources.sample import SourceSample
-from dropstep.foreign import unknown_parameter
 from dropstep.models.base import FamilyModel, Fitted, Problem, offered
 from dropstep.models.families import as_family
 from dropstep.models.resampling import Resamples
@@ -29,6 +28,7 @@ from dropstep.search.search import Search
 from dropstep.search.strategies import as_strategy
 from dropstep.stopping import NearestMove
 from dropstep.subsets import Subset, Subsets
+from dropstep.synonyms import unknown_parameter
 
 SOLVERS = ("auto", "gram", "columns")
 

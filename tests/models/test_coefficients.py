@@ -424,3 +424,11 @@ def test_normal_statistics_and_no_intercept() -> None:
 def test_a_chi_squared_test_has_one_number_of_degrees_of_freedom() -> None:
     assert PartialTest(3.841458820694124, (1.0,)).p_value == pytest.approx(0.05)
     assert PartialTest(4.0, (2.0, 10.0)).p_value == pytest.approx(0.0529, abs=1e-4)
+
+
+def test_coefficients_print_as_a_table() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    printed = str(select(X, y, strategy="forward", max_features=2).coefficients).splitlines()
+    assert printed[0].split() == ["coefficient", "estimate", "std.", "error", "t", "p"]
+    assert [line.split()[0] for line in printed[2:5]] == ["(intercept)", "x2", "x8"]
+    assert "optimistically biased" in printed[5]

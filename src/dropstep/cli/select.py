@@ -17,8 +17,7 @@ from dropstep.cli.select_json import as_data
 from dropstep.cli.streamed import is_large, streamed_design
 from dropstep.cli.table_input import AnyDesign
 from dropstep.evidence import Evidence
-from dropstep.presentation.coefficients import heads, sentences
-from dropstep.presentation.coefficients import lines as coefficient_lines
+from dropstep.presentation.coefficients import columns, sentences
 from dropstep.presentation.summary import moves, reversals
 from dropstep.presentation.text import MAX_TEXT_WIDTH, count, plain, printable, shortened
 from dropstep.presentation.verdict import next_step, verdict
@@ -222,14 +221,7 @@ def _coefficients(path: SelectionPath) -> list[str]:
     """The table of coefficients, and what it shows."""
     if path.coefficients is None or not path.selected:
         return []
-    fit = path.coefficients
-    rows = [
-        [*filter(None, (line.target,)), line.name, *line.numbers]
-        for line in coefficient_lines(fit, lambda value: plain(value, 5), "{:.2g}".format)
-    ]
-    n_texts = len(rows[0]) - len(heads(fit))
-    head = [*("target", "coefficient")[-n_texts:], *heads(fit)]
-    return [output.as_table(head, rows, "<" * n_texts + ">" * len(heads(fit))), output.wrapped(sentences(fit))]
+    return [output.as_table(*columns(path.coefficients)), output.wrapped(sentences(path.coefficients))]
 
 
 def _features(path: SelectionPath, step: Step) -> str:

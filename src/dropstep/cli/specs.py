@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from dropstep.cli.estimators import estimator_of, is_scorer
-from dropstep.foreign import alias_of, did_you_mean
 from dropstep.models.families import FAMILIES
 from dropstep.models.glm.family import LikelihoodFamily
 from dropstep.models.least_squares.criteria import CRITERIA, Criterion
 from dropstep.search.strategies import FBED, STRATEGIES, Beam, Exhaustive
+from dropstep.synonyms import alias_of, did_you_mean
 
 Named = TypeVar("Named")
 

@@ -6,8 +6,8 @@ import argparse
 import math
 from typing import Any
 
-from dropstep.foreign import alias_of, did_you_mean
 from dropstep.search.strategies import STRATEGIES
+from dropstep.synonyms import alias_of, did_you_mean
 
 RULES = {"permutation": "Permutation", "knockoffs": "Knockoffs"}
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from dropstep.foreign import did_you_mean
 from dropstep.models.base import Family
 from dropstep.models.estimator.family import Estimator, is_estimator
 from dropstep.models.glm.family import Cox, Gamma, LikelihoodFamily, Logistic, Poisson
 from dropstep.models.least_squares.family import LeastSquaresFamily
+from dropstep.synonyms import did_you_mean
 
 FAMILIES: dict[str, Family] = {
     "auto": LeastSquaresFamily("auto"),

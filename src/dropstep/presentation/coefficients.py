@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from dropstep.coefficients import CAVEAT, Coefficients
-from dropstep.presentation.text import number, p_value
+from dropstep.presentation.text import number, p_value, plain, table
 
 DEPENDENT = "linear combination of the others"
 SCORES = (
@@ -81,6 +81,22 @@ def lines(
         )
         for i, row in enumerate(rows)
     ]
+
+
+def columns(fit: Coefficients) -> tuple[list[str], list[list[str]], str]:
+    """Head, rows and sides of the table as plain text, as `text.table` takes them."""
+    rows = [
+        [*filter(None, (line.target,)), line.name, *line.numbers]
+        for line in lines(fit, lambda value: plain(value, 5), "{:.2g}".format)
+    ]
+    names = heads(fit)
+    n_texts = len(rows[0]) - len(names)
+    return [*("target", "coefficient")[-n_texts:], *names], rows, "<" * n_texts + ">" * len(names)
+
+
+def as_text(fit: Coefficients) -> str:
+    """The table, and what it shows."""
+    return f"{table(*columns(fit))}\n{sentences(fit)}"
 
 
 def _ratio(numbers: list[float], form: Callable[[float], str]) -> tuple[str, str]:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from dropstep.foreign import did_you_mean
 from dropstep.models.resampling import SearchEndedError
 from dropstep.result import Phase, Step, StopReason
 from dropstep.search.best_sets import optimum
@@ -20,6 +19,7 @@ from dropstep.search.exchanges import best_exchange, best_replacement
 from dropstep.search.moves import Move, addition_of, exceeds, first_best
 from dropstep.search.rules import Threshold
 from dropstep.search.search import Search
+from dropstep.synonyms import did_you_mean
 
 Steps = Iterator[Step]
 Strategy = Callable[[Search], Steps]

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from dropstep.foreign import did_you_mean
 from dropstep.models.base import CriterionInfo
 from dropstep.models.glm.likelihood import Likelihood
+from dropstep.synonyms import did_you_mean
 
 Floats = NDArray[np.float64]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dropstep.foreign import did_you_mean
 from dropstep.models.least_squares.criteria.base import Criterion, OfDeterminant, OfMatrix, OfRows, OfTrace, Size
 from dropstep.models.least_squares.criteria.discriminant import Pillai, Roy, Trace, Wilks
 from dropstep.models.least_squares.criteria.linear import (
@@ -19,6 +18,7 @@ from dropstep.models.least_squares.criteria.linear import (
     MallowsCp,
     Sawa,
 )
+from dropstep.synonyms import did_you_mean
 
 __all__ = [
     "AIC",

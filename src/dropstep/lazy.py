@@ -1,4 +1,4 @@
-"""What a path opens when it is called: text, plots, the report and predictions, imported when they are used."""
+"""Methods of results that import other parts of the library when they are called."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
+    from dropstep.coefficients import Coefficients
     from dropstep.result import SelectionPath
 
 
-class Doors:
-    """The methods of a path that need other parts of the library."""
+class PathMethods:
+    """Text, plots, report and predictions of a path."""
 
     @property
     def why(self) -> str:
@@ -148,3 +149,12 @@ class Doors:
         from dropstep.presentation.report import path_html
 
         return path_html(self._path)
+
+
+class CoefficientsText:
+    """The text of coefficients."""
+
+    def __repr__(self) -> str:
+        from dropstep.presentation.coefficients import as_text
+
+        return as_text(cast("Coefficients", self))

@@ -7,11 +7,11 @@ from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 
 from dropstep import Selector, select
-from dropstep.foreign import PARAMETERS, alias_of, similar_value
 from dropstep.models.families import FAMILIES
 from dropstep.models.least_squares.criteria import CRITERIA
 from dropstep.parameters import NAMES
 from dropstep.search.strategies import STRATEGIES
+from dropstep.synonyms import PARAMETERS, alias_of, similar_value
 
 X, y = load_diabetes(return_X_y=True)
 
