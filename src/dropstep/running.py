@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from dropstep.data.groups import Choice
 from dropstep.data.sample import Features, Rows
-from dropstep.models.base import Family, FamilyModel, Problem, Units, offered
+from dropstep.models.base import Family, FamilyModel, Problem, Units
+from dropstep.models.capabilities import offered
 from dropstep.models.families import as_family
 from dropstep.models.resampling import CrossValidates, Evaluation, Resamples, SearchEndedError, never
 from dropstep.parameters import RESOURCES, Parameters, checked_seed, non_default

@@ -15,7 +15,8 @@ from dropstep.data.moments import Moments
 from dropstep.data.sample import Features, Rows, Sample
 from dropstep.data.sources import RowSource
 from dropstep.data.sources.sample import SourceSample
-from dropstep.models.base import FamilyModel, Fitted, Problem, offered
+from dropstep.models.base import FamilyModel, Problem
+from dropstep.models.capabilities import Fitted, offered
 from dropstep.models.families import as_family
 from dropstep.models.resampling import Resamples
 from dropstep.parameters import NAMES, Parameters, non_default, with_parameters

@@ -16,7 +16,7 @@ from dropstep import Moments, StabilitySelector, select, stability
 from dropstep.data.sample import Rows
 from dropstep.evaluation.bounds import bound, r_concave_tail
 from dropstep.evaluation.halves import N_BLOCKS, deal, repeated
-from dropstep.models.base import SumsBlocks
+from dropstep.models.capabilities import SumsBlocks
 from reference import stability as reference
 
 # A row of weight 2 is in one half, two equal rows may be in two: as for scikit-learn's own ensembles of random subsets.

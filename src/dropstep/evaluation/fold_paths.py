@@ -18,7 +18,8 @@ from dropstep.data.moments import Moments
 from dropstep.data.response import Survival
 from dropstep.data.sample import Features, Rows, Sample
 from dropstep.data.target import Categorical
-from dropstep.models.base import Fitted, Problem
+from dropstep.models.base import Problem
+from dropstep.models.capabilities import Fitted
 from dropstep.models.estimator.family import Estimator
 from dropstep.models.families import as_family
 from dropstep.models.folds import Fold

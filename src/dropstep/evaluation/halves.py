@@ -14,7 +14,8 @@ from dropstep.data.moments import Moments
 from dropstep.data.response import Survival
 from dropstep.data.sample import Rows
 from dropstep.data.target import Categorical
-from dropstep.models.base import Family, Problem, RowBlocks, SumsBlocks
+from dropstep.models.base import Family, Problem
+from dropstep.models.capabilities import RowBlocks, SumsBlocks
 from dropstep.parameters import NAMES, Parameters
 from dropstep.running import prepared, searched
 from dropstep.search.calibrated import Permutation

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.coefficients import Coefficients
 from dropstep.data.sample import Features, Rows
 from dropstep.parameters import Parameters
 from dropstep.result import PartialTest, StopReason
@@ -302,111 +301,6 @@ class Family(Protocol):
         """The problem of a sample of this family.
 
         At most `max_features` units will be selected, unless the search starts from all of them.
-        """
-        ...
-
-
-@runtime_checkable
-class WithKnockoffs(Protocol):
-    """A problem whose columns can be extended by their knockoffs."""
-
-    def with_knockoffs(self, candidates: Indices, seed: int) -> Problem:
-        """The problem of candidate columns, followed by a knockoff of each."""
-        ...
-
-
-class RowBlocks(Protocol):
-    """Disjoint blocks of rows, unions of which are problems that need not read the rows."""
-
-    def halves(self, chosen: Indices) -> tuple[Problem, Problem]:
-        """The problem of the union of some blocks, and that of the other blocks."""
-        ...
-
-
-@runtime_checkable
-class SumsBlocks(Protocol):
-    """A family whose problems of unions of row blocks are sums over the blocks."""
-
-    def blocks(self, sample: Any, block: Indices, solver: str, max_features: int | None) -> RowBlocks | None:
-        """The blocks of a sample, given the block of each row; None where the rows themselves are the better source."""
-        ...
-
-    def prefers_blocks(self, sample: Any, solver: str, n_blocks: int) -> bool:
-        """Whether sums over blocks cost less than the rows themselves."""
-        ...
-
-
-@runtime_checkable
-class CheapScans(Protocol):
-    """A model whose scans cost no fits, so that rankings and replacements are computed after the search."""
-
-    def release(self) -> None:
-        """Free what was kept for moves that will not be made."""
-        ...
-
-
-@runtime_checkable
-class Fitted(Protocol):
-    """A model with coefficients."""
-
-    def coefficients(self, columns: Sequence[int], names: Sequence[str]) -> Coefficients:
-        """Coefficients of the selected columns, in the order given, with their names."""
-        ...
-
-
-@runtime_checkable
-class StartsFromAll(Protocol):
-    """A model that can determine which units are linearly independent, so that backward can start from them."""
-
-    def independent(self, units: Indices) -> list[int]:
-        """Units, in order, that do not depend on the selected ones or on the ones before."""
-        ...
-
-
-P = TypeVar("P")
-
-_OFFERED: dict[tuple[type, object], bool] = {}
-
-
-def offered(protocol: Callable[..., P], by: object) -> P | None:
-    """An object as what implements a protocol; None if it does not.
-
-    A class is checked once: before Python 3.12, `isinstance` with a protocol inspects all of its members.
-    """
-    key = type(by), protocol
-    if key not in _OFFERED:
-        _OFFERED[key] = isinstance(by, cast(type, protocol))
-    return cast(P, by) if _OFFERED[key] else None
-
-
-@dataclass(frozen=True)
-class BestSets:
-    """The best sets of each size that were found.
-
-    Attributes
-    ----------
-    sets : mapping of int to list of tuple of int
-        For each number of units added, the best sets, best first; units in ascending order.
-    bounds : mapping of int to float
-        For each number of units of which some sets were not examined, a score, signed so that larger is better, that no
-        set exceeds.
-    n_evaluations : int
-        Sets evaluated.
-    """
-
-    sets: Mapping[int, list[tuple[int, ...]]]
-    bounds: Mapping[int, float]
-    n_evaluations: int
-
-
-@runtime_checkable
-class Bounds(Protocol):
-    """A model that can exclude sets without evaluating them, so that the best ones are found among many."""
-
-    def best_sets(self, units: Indices, max_size: int, n_best: int, ended: Callable[[], object]) -> BestSets | None:
-        """The `n_best` best sets of up to `max_size` units that can be added; None if its criterion has no bounds.
-
-        The search ends early when `ended` returns something that is true.
         """
         ...
 

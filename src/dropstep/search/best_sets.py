@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dropstep.models.base import BestSets, Bounds, Floats, Indices, Model
+from dropstep.models.base import Floats, Indices, Model
+from dropstep.models.capabilities import BestSets, Bounds
 from dropstep.models.resampling import SearchEndedError
 from dropstep.search.moves import exceeds, feasible_gains
 from dropstep.search.search import Search

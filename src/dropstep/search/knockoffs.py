@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dropstep.models.base import Problem, Units, WithKnockoffs
+from dropstep.models.base import Problem, Units
+from dropstep.models.capabilities import WithKnockoffs
 from dropstep.search.calibrated import Knockoffs
 from dropstep.search.rules import Rules, Threshold
 from dropstep.search.search import Search

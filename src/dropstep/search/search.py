@@ -11,7 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from dropstep.models.base import TIE, Bools, CheapScans, Indices, Model, Scan, StartsFromAll, Units, offered
+from dropstep.models.base import TIE, Bools, Indices, Model, Scan, Units
+from dropstep.models.capabilities import CheapScans, StartsFromAll, offered
 from dropstep.models.resampling import FoldMeans, Resampled, SearchEndedError, never
 from dropstep.result import Action, PartialTest, Phase, Step, StopReason
 from dropstep.search.calibrated import Permutation

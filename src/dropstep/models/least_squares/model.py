@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.coefficients import Coefficients
-from dropstep.models.base import BestSets, Bools, CriterionInfo, Floats, Indices, Scan, Units
+from dropstep.models.base import Bools, CriterionInfo, Floats, Indices, Scan, Units
+from dropstep.models.capabilities import BestSets
 from dropstep.models.least_squares.coefficients import coefficients
 from dropstep.models.least_squares.criteria import Criterion, Size
 from dropstep.models.least_squares.explained import Explained

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.models.base import BestSets, Indices
+from dropstep.models.base import Indices
+from dropstep.models.capabilities import BestSets
 from dropstep.models.least_squares.criteria import OfTrace
 from dropstep.models.least_squares.subsets.candidates import Candidates, Part, candidates_of, independent_parts
 from dropstep.models.least_squares.subsets.fit import fit_of
