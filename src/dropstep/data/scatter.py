@@ -1,4 +1,4 @@
-"""Class means and scatter of the rows of a design matrix, in one pass, or two if class means are far apart."""
+"""Class means and scatter of the rows of a design matrix."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg import blas
 
 from dropstep.data.matrices.base import Blocked, Matrix
+from dropstep.data.matrices.dense import Dense
 from dropstep.data.matrices.sparse import Sparse, large_means
 from dropstep.data.target import Categorical, Continuous, Target
 
@@ -39,6 +40,10 @@ def statistics(X: Matrix, target: Target, weights: Floats | None) -> tuple[Float
         return _of_sparse(X, target, weights)
     blocked = cast(Blocked, X)
     counts = _counts(target, X.shape[0], weights)
+    if isinstance(X, Dense) and isinstance(target, Continuous) and weights is None and X.dtype == np.float64:
+        in_place = _in_place(X, target)
+        if in_place is not None:
+            return counts, *in_place
     means, scatter, is_accurate = _about(_centre(blocked, target, weights), blocked, target, weights, counts)
     if not is_accurate:
         means, scatter, _ = _about(means, blocked, target, weights, counts)
@@ -50,6 +55,19 @@ def _counts(target: Target, n: int, weights: Floats | None) -> Floats:
     if isinstance(target, Categorical):
         return np.bincount(target.codes, weights, len(target.labels)).astype(np.float64)
     return np.array([n if weights is None else weights.sum()], dtype=np.float64)
+
+
+def _in_place(X: Dense, target: Continuous) -> tuple[Floats, Floats] | None:
+    """Means and scatter of rows that need not be copied; None if the means are nearly all of a sum of squares."""
+    n, p = X.shape
+    means = np.concatenate([X.multiply(np.ones((1, n))), target.values.sum(axis=0)[None, :]], axis=1) / n
+    X.reads.add(X.size)
+    gram = X.values.T @ X.values  # a symmetric product, in any memory order
+    between = n * means[0, :p] ** 2
+    if not np.all(between <= MAX_CANCELLATION * (np.diagonal(gram) - between)):
+        return None
+    weighted = np.sqrt(n) * means[:, :p]
+    return means, _with_targets(gram - weighted.T @ weighted, X, target, means)
 
 
 def _centre(X: Blocked, target: Target, weights: Floats | None) -> Floats:
