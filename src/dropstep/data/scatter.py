@@ -1,8 +1,9 @@
-"""Class means and scatter of the rows of a design matrix, in one or two passes."""
+"""Class means and scatter of the rows of a design matrix."""
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Iterator
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,9 @@ from dropstep.data.target import Categorical, Continuous, Target
 
 Floats = NDArray[np.float64]
 
-BLOCK_SIZE = 2**20  # values that are copied and centred at a time
-MIN_BLOCK_ROWS = 64
-MAX_CANCELLATION = 1e4  # centre rows first if the means' share of a sum of squares exceeds the scatter by this factor
+BLOCK_SIZE = 2**17  # values (1 MB) that are centred and weighted at a time, and multiplied while they are in the cache
+MIN_BLOCK_ROWS = 512  # of a block: with fewer, the Gram matrix would be read and written too often
+MAX_CANCELLATION = 1e4  # centre by class means if what they add to a sum of squares exceeds the scatter by this factor
 
 
 def statistics(X: Matrix, target: Target, weights: Floats | None) -> tuple[Floats, Floats, Floats]:
@@ -38,71 +39,113 @@ def statistics(X: Matrix, target: Target, weights: Floats | None) -> tuple[Float
     if isinstance(X, Sparse):
         return _of_sparse(X, target, weights)
     blocked = cast(Blocked, X)
-    counts, means = _class_means(blocked, target, weights)
-    return counts, means, _scatter(blocked, target, weights, counts, means)
+    counts = _counts(target, X.shape[0], weights)
+    if isinstance(X, Dense) and isinstance(target, Continuous) and weights is None and X.dtype == np.float64:
+        in_place = _in_place(X, target)
+        if in_place is not None:
+            return counts, *in_place
+    means, scatter, is_accurate = _about(_centre(blocked, target, weights), blocked, target, weights, counts)
+    if not is_accurate:
+        means, scatter, _ = _about(means, blocked, target, weights, counts)
+    return counts, means, scatter
 
 
-def _height(X: Matrix) -> int:
-    """Number of rows that are copied and centred at a time."""
-    return max(MIN_BLOCK_ROWS, BLOCK_SIZE // X.shape[1])
+def _counts(target: Target, n: int, weights: Floats | None) -> Floats:
+    """Number of rows (sum of weights) of each class."""
+    if isinstance(target, Categorical):
+        return np.bincount(target.codes, weights, len(target.labels)).astype(np.float64)
+    return np.array([n if weights is None else weights.sum()], dtype=np.float64)
 
 
-def _class_means(X: Blocked, target: Target, weights: Floats | None) -> tuple[Floats, Floats]:
-    """Number of rows, and means of features and targets, by class."""
-    w = np.ones(X.shape[0]) if weights is None else weights
-    if isinstance(target, Continuous):
-        sums = np.concatenate([_sums(w[None, :], X), w[None, :] @ target.values], axis=1)
-        return np.array([w.sum()]), sums / w.sum()
-    counts = np.bincount(target.codes, w, len(target.labels)).astype(np.float64)
-    sums = np.zeros((len(counts), X.shape[1]))
-    for rows, block in X.row_parts(_height(X)):
-        sums += _member(target, w, rows) @ block.astype(np.float64, copy=False)
-    return counts, sums / np.where(counts > 0, counts, 1.0)[:, None]
+def _in_place(X: Dense, target: Continuous) -> tuple[Floats, Floats] | None:
+    """Means and scatter of rows that need not be copied; None if the means are nearly all of a sum of squares."""
+    n, p = X.shape
+    means = np.concatenate([X.multiply(np.ones((1, n))), target.values.sum(axis=0)[None, :]], axis=1) / n
+    X.reads.add(X.size)
+    gram = X.values.T @ X.values  # a symmetric product, in any memory order
+    between = n * means[0, :p] ** 2
+    if not np.all(between <= MAX_CANCELLATION * (np.diagonal(gram) - between)):
+        return None
+    weighted = np.sqrt(n) * means[:, :p]
+    return means, _with_targets(gram - weighted.T @ weighted, X, target, means)
 
 
-def _member(target: Categorical, w: Floats, rows: slice) -> Floats:
-    """Weights by class and row, of some rows."""
-    codes = target.codes[rows]
-    member = np.zeros((len(target.labels), len(codes)))
-    member[codes, np.arange(len(codes))] = w[rows]
-    return member
+def _centre(X: Blocked, target: Target, weights: Floats | None) -> Floats:
+    """About the means of features and targets: of features the mean of the first rows, exact if they are constant."""
+    first_rows = cast(Blocked, X.at(np.arange(min(MIN_BLOCK_ROWS, X.shape[0]))))
+    _, values = next(first_rows.row_parts(MIN_BLOCK_ROWS))
+    w = None if weights is None or not weights[: len(values)].any() else weights[: len(values)]
+    first = values[0 if w is None else np.argmax(w > 0)].astype(np.float64)
+    features = first + np.average(values - first, axis=0, weights=w)
+    targets = np.average(target.values, axis=0, weights=weights) if isinstance(target, Continuous) else np.empty(0)
+    return np.concatenate([features, targets])[None, :]
 
 
-def _sums(member: Floats, X: Blocked) -> Floats:
-    """member @ X, converted to float64 one block at a time."""
-    if isinstance(X, Dense) and X.dtype == np.float64:
-        return X.multiply(member)
-    total = np.zeros((len(member), X.shape[1]))
-    for rows, block in X.row_parts(_height(X)):
-        total += member[:, rows] @ block.astype(np.float64, copy=False)
-    return total
+def _about(
+    centres: Floats, X: Blocked, target: Target, weights: Floats | None, counts: Floats
+) -> tuple[Floats, Floats, bool]:
+    """Class means and scatter within classes from one pass, and whether the scatter has lost few digits.
 
-
-def _scatter(X: Blocked, target: Target, weights: Floats | None, counts: Floats, means: Floats) -> Floats:
-    """Scatter about the class means. Rows are copied, one block at a time, only to centre, weight or convert them.
-
-    X'X minus the share of the means is accurate unless the means account for nearly all of the sum of squares.
+    Parameters
+    ----------
+    centres : ndarray of shape (1 or n_classes, n_features + n_targets)
+        What is subtracted from each row, or from each row of a class. With s_c and G the sums and the products of what
+        remains, the scatter is G - sum_c s_c s_c' / n_c: accurate unless the second term is nearly all of the first.
     """
-    p = X.shape[1]
-    if isinstance(X, Dense) and weights is None and X.dtype == np.float64:
-        X.reads.add(X.size)
-        gram = X.values.T @ X.values  # a symmetric product, in any memory order
-        between = counts @ means[:, :p] ** 2
-        if np.all(between <= MAX_CANCELLATION * (np.diagonal(gram) - between)):
-            weighted = np.sqrt(counts)[:, None] * means[:, :p]
-            return _with_targets(gram - weighted.T @ weighted, X, target, means)
-    y = target.values if isinstance(target, Continuous) else None
-    gram = np.zeros((means.shape[1], means.shape[1]), order="F")
-    for rows, values in X.row_parts(_height(X)):
-        block = np.empty((len(values), means.shape[1]))
-        block[:, :p] = values
-        if y is not None:
-            block[:, p:] = y[rows]
-        block -= means if isinstance(target, Continuous) else means[target.codes[rows]]
-        if weights is not None:
-            block *= np.sqrt(weights[rows])[:, None]
+    q = centres.shape[1]
+    gram, sums = np.zeros((q, q), order="F"), np.zeros((q, len(counts)), order="F")
+    for member, block in _centred_blocks(centres, X, target, weights):
         gram = blas.dsyrk(1.0, block.T, beta=1.0, c=gram, overwrite_c=True)
-    return np.asarray(gram + np.triu(gram, 1).T)
+        sums = blas.dgemm(1.0, block.T, member, beta=1.0, c=sums, overwrite_c=True)
+    gram += np.triu(gram, 1).T
+    divisor = np.where(counts > 0, counts, 1.0)
+    between = sums / np.sqrt(divisor)
+    share = np.einsum("ij,ij->i", between, between)
+    gram -= between @ between.T
+    return centres + (sums / divisor).T, gram, bool(np.all(share <= MAX_CANCELLATION * np.diagonal(gram)))
+
+
+def _centred_blocks(
+    centres: Floats, X: Blocked, target: Target, weights: Floats | None
+) -> Iterator[tuple[Floats, Floats]]:
+    """Blocks of rows, in one buffer: features and targets minus centres, times the square roots of the weights.
+
+    Each with the membership of its rows: the root of the weight in the column of the class.
+    """
+    p, (n_centres, q) = X.shape[1], centres.shape
+    n_classes = len(target.labels) if isinstance(target, Categorical) else 1
+    height = min(X.shape[0], max(MIN_BLOCK_ROWS, BLOCK_SIZE // (q + n_classes)))
+    buffer, members = np.empty((height, q)), np.zeros((n_classes, height))
+    for rows, values in _row_parts(X, height):
+        block, member = buffer[: len(values)], members[:, : len(values)]
+        root = np.ones(1) if weights is None else np.sqrt(weights[rows])
+        if isinstance(target, Categorical):
+            codes = target.codes[rows]
+            member[:] = 0.0
+            member[codes, np.arange(len(codes))] = root
+            np.subtract(values, centres if n_centres == 1 else centres[codes], out=block)
+        else:
+            member[:] = root
+            np.subtract(values, centres[:, :p], out=block[:, :p])
+            np.subtract(target.values[rows], centres[:, p:], out=block[:, p:])
+        if weights is not None:
+            block *= root[:, None]
+        yield member.T, block
+
+
+def _row_parts(X: Blocked, height: int) -> Iterator[tuple[slice, NDArray[Any]]]:
+    """Blocks of rows with at most `height` rows."""
+    for rows, values in X.row_parts(height):
+        for top in range(0, len(values), height):
+            part = values[top : top + height]
+            yield slice(rows.start + top, rows.start + top + len(part)), part
+
+
+def _member(target: Categorical, w: Floats) -> Floats:
+    """Weights by class and row."""
+    member = np.zeros((len(target.labels), len(w)))
+    member[target.codes, np.arange(len(w))] = w
+    return member
 
 
 def _with_targets(scatter: Floats, X: Matrix, target: Target, means: Floats, w: Floats | None = None) -> Floats:
@@ -126,7 +169,7 @@ def _of_sparse(X: Sparse, target: Target, weights: Floats | None) -> tuple[Float
     """
     n = X.shape[0]
     w, codes = np.ones(n) if weights is None else weights, target.codes if isinstance(target, Categorical) else None
-    member = w[None, :] if isinstance(target, Continuous) else _member(target, w, slice(None))
+    member = w[None, :] if isinstance(target, Continuous) else _member(target, w)
     y = target.values if isinstance(target, Continuous) else np.empty((n, 0))
     counts = member.sum(axis=1)
     divisor = np.where(counts > 0, counts, 1.0)[:, None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, time, timedelta
 from typing import Any, Literal
@@ -19,6 +20,7 @@ MODELS = ("auto", "linear", "discriminant")
 MAX_CLASSES = 32
 MIN_ROWS_PER_CLASS = 4
 
+BLOCK_ROWS = 2**14  # labels that are sorted at a time
 CONSTANT_TOLERANCE = 1e-15  # range of a constant target, relative to its largest absolute value
 MIN_RANGE, MAX_VALUE = 1e-140, 1e140  # limits between which squares can be summed in float64
 
@@ -184,7 +186,7 @@ def is_categorical(values: NDArray[Any], n: float) -> bool:
         return True
     if values.dtype.kind == "f" and not np.array_equal(values, np.floor(values)):
         return False
-    n_distinct = len(np.unique(values))
+    n_distinct = len(_distinct(values))
     return n_distinct <= 2 or (n_distinct <= MAX_CLASSES and n >= MIN_ROWS_PER_CLASS * n_distinct)
 
 
@@ -196,11 +198,21 @@ def _as_categorical(values: NDArray[Any], present: NDArray[Any]) -> Categorical:
             f"Unknown label type: y has continuous values (such as {fractions[0]:g}), which are not class labels; "
             "use model='linear'"
         )
-    if values.dtype == object:
-        values, present = values.astype(str), present.astype(str)
-    labels = np.unique(present)
-    codes = np.minimum(np.searchsorted(labels, values), len(labels) - 1)
-    return Categorical(labels, codes)
+    labels = _distinct(present)
+    codes = [np.minimum(np.searchsorted(labels, part), len(labels) - 1) for part in _parts(values)]
+    return Categorical(labels, np.concatenate(codes))
+
+
+def _distinct(values: NDArray[Any]) -> NDArray[Any]:
+    """The distinct values, sorted. np.unique copies what it is given, and labels may take as much memory as X."""
+    return np.unique(np.concatenate([np.unique(part) for part in _parts(values)]))
+
+
+def _parts(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """The values in blocks, and objects as text."""
+    for start in range(0, max(len(values), 1), BLOCK_ROWS):
+        part = values[start : start + BLOCK_ROWS]
+        yield part.astype(str) if part.dtype == object else part
 
 
 def _as_continuous(values: NDArray[Any], weights: NDArray[np.float64] | None) -> Continuous:

@@ -43,16 +43,16 @@ def one_thread() -> Any:
 
 
 def in_threads(part: Callable[[slice], NDArray[np.float64]], n: int) -> NDArray[np.float64]:
-    """Sum of a function over N_PARTS slices of n rows.
+    """Sum of a function over N_PARTS slices of n rows or columns.
 
     The slices and the order of summation do not depend on the number of threads, so neither does the result.
 
     Parameters
     ----------
     part : callable
-        Function of a slice of rows that returns an array.
+        Function of a slice of rows or columns that returns an array.
     n : int
-        Number of rows.
+        Number of rows or columns.
 
     Returns
     -------

@@ -76,8 +76,11 @@ class Dense:
     def sums(self, vectors: Floats, weights: Floats | None) -> tuple[Floats, Floats]:
         """vectors @ X, and the weighted sum of squares of every column."""
         # Before BLAS: its worker threads keep spinning and would compete for cores.
-        squares = in_threads(partial(_squares_of_rows, self.values, weights), len(self.values))
-        self.reads.add(self.values.size)
+        X = self.values
+        by_rows = abs(X.strides[0]) >= abs(X.strides[1])
+        part = partial(_squares_of_rows if by_rows else _squares_of_columns, X, weights)
+        squares = in_threads(part, X.shape[0 if by_rows else 1])
+        self.reads.add(X.size)
         return self.multiply(vectors), squares
 
     def largest(self, features: Indices, rows: Bools | None) -> Floats:
@@ -183,6 +186,13 @@ def squares(X: NDArray[Any], weights: Floats | None) -> Floats:
 
 def _squares_of_rows(X: NDArray[Any], weights: Floats | None, rows: slice) -> Floats:
     return squares(X[rows], None if weights is None else weights[rows])
+
+
+def _squares_of_columns(X: NDArray[Any], weights: Floats | None, columns: slice) -> Floats:
+    """Sums of squares of some columns, and 0 for the others: where these are contiguous, pieces of them are slow."""
+    total = np.zeros(X.shape[1])
+    total[columns] = squares(X[:, columns], weights)
+    return total
 
 
 def _sum_of_squares(block: NDArray[Any], weights: Floats | None) -> NDArray[Any]:
