@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,8 +41,10 @@ class Fingerprint:
     def of(cls, table: Table, target: Any) -> Fingerprint:
         """The fingerprint of the rows of a design matrix and their target."""
         found = marks_of(table, target)
-        kept = found if len(found) <= MAX_KEPT else np.partition(found, MAX_KEPT)[:MAX_KEPT].copy()
-        return cls(kept, len(found))
+        if (n := len(found)) > MAX_KEPT:
+            found.partition(MAX_KEPT)
+            found = found[:MAX_KEPT].copy()
+        return cls(found, n)
 
     @property
     def is_complete(self) -> bool:
@@ -62,11 +65,14 @@ def marks_of(table: Table, target: Any) -> NDArray[np.uint64]:
 
     Sums are made column by column, so that a row has the same identifier in every table that contains it.
     """
-    numbers, p = _numbers(target), table.n_features
+    p = table.n_features
     columns = range(p) if p <= 2 * N_COLUMNS else [*range(N_COLUMNS), *range(p - N_COLUMNS, p)]
     parts = _ends(table.values) if isinstance(table.values, np.ndarray) else [table.columns(columns)]
-    blocks = [slice(start, start + BLOCK_ROWS) for start in range(0, len(numbers), BLOCK_ROWS)]
-    return np.concatenate([_marks([part[rows] for part in parts], numbers[rows]) for rows in blocks])
+    numbers, marks = _numbers(target), np.empty(table.n_rows, dtype=np.uint64)
+    for start in range(0, len(marks), BLOCK_ROWS):
+        rows = slice(start, start + BLOCK_ROWS)
+        marks[rows] = _marks([part[rows] for part in parts], numbers(rows))
+    return marks
 
 
 def _ends(values: NDArray[Any]) -> list[NDArray[Any]]:
@@ -89,13 +95,13 @@ def _marks(parts: list[NDArray[Any]], total: Floats) -> NDArray[np.uint64]:
     return np.asarray(mixed ^ (mixed >> np.uint64(29)))
 
 
-def _numbers(target: Any) -> Floats:
-    """A number per row that stands for its target."""
+def _numbers(target: Any) -> Callable[[slice], Floats]:
+    """A function from rows to one number per row that stands for its target."""
     if isinstance(target, Continuous):
-        return np.asarray(target.values[:, 0] * IRRATIONAL)
+        return lambda rows: np.asarray(target.values[rows, 0] * IRRATIONAL)
     if isinstance(target, Survival):
-        return np.asarray(target.time * IRRATIONAL + target.event)
+        return lambda rows: np.asarray(target.time[rows] * IRRATIONAL + target.event[rows])
     if isinstance(target, Categorical):
-        codes = np.array([zlib.crc32(str(label).encode()) for label in target.labels.tolist()], dtype=np.float64)
-        return np.asarray(codes[target.codes] / 2**32)
-    return np.asarray(target * IRRATIONAL, dtype=np.float64)
+        labels = np.array([zlib.crc32(str(label).encode()) for label in target.labels.tolist()], dtype=np.float64)
+        return lambda rows: np.asarray(labels[target.codes[rows]] / 2**32)
+    return lambda rows: np.asarray(target[rows] * IRRATIONAL, dtype=np.float64)
