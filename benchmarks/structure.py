@@ -14,7 +14,7 @@ from benchmarks.bar import Bar, Bars, milliseconds
 from benchmarks.measure import Timing, interleaved
 from benchmarks.rivals import dropstep, omp
 from benchmarks.simulated import Simulated
-from benchmarks.workloads import exactly
+from benchmarks.workloads import WORKLOADS, exactly
 from dropstep import Moments, select
 
 Floats = NDArray[np.float64]
@@ -95,7 +95,30 @@ def targets(repeats: int) -> Bars:
     yield Bar("several targets: default rule, 1,000 x 1,000, 10 targets", 1e3 * timing.best, 10, "ms", note=note)
 
 
-BARS: tuple[Callable[[int], Bars], ...] = (backward, classes, correlated, groups, targets)
+def pursuit(repeats: int) -> Bars:
+    """Pursuit: 10 of 5,000 features from 100 rows, no slower than OMP."""
+    X, y = Simulated(100, 5_000, 10)()
+    params = exactly(10) | {"strategy": "forward"}
+    calls = {"ours": lambda: dropstep(X, y, 10, **params), "one": lambda: omp(X, y, 10)}
+    yield _ratio("pursuit: 100 x 5,000, 10 features, time / OMP", interleaved(calls, max(repeats, 20)), 1.0)
+
+
+def early(repeats: int) -> Bars:
+    """Early dropping: never slower than forward by more than 10 %, on any workload, by default and with k features."""
+    for workload in WORKLOADS:
+        try:
+            X, y = workload.make()
+        except FileNotFoundError:
+            continue
+        for name, params in (("default", {}), (f"{workload.k} features", workload.params)):
+            calls = {
+                "ours": partial(dropstep, X, y, 0, strategy="dropping", **params),
+                "one": partial(dropstep, X, y, 0, strategy="forward", **params),
+            }
+            yield _ratio(f"early: {workload.name}, {name}, dropping / forward", interleaved(calls, repeats), 1.1)
+
+
+BARS: tuple[Callable[[int], Bars], ...] = (backward, classes, correlated, groups, targets, pursuit, early)
 
 
 def _ratio(what: str, times: dict[str, Timing], limit: float, unit: str = "times") -> Bar:

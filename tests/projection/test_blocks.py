@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from dropstep import Moments, select
+from dropstep.data.columns import Columns
+from dropstep.data.matrices.dense import Dense
 from dropstep.models.least_squares.problem import from_moments
 from dropstep.projection import blocks, directions
+from dropstep.projection import equations as normal_equations
 from dropstep.projection.projection import Projection
 
 P = 40
@@ -108,3 +111,19 @@ def test_backward_from_moments_factorises_three_times(monkeypatch):
     path = select(Moments.of(X, X[:, :20] @ np.ones(20) + rng.normal(size=500)), strategy="backward", criterion="bic")
     assert calls == [120, 120, len(path.selected)]
     assert set(range(20)) <= set(path.selected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_scatter_within_units_is_that_of_centred_columns(monkeypatch, order, dtype):
+    monkeypatch.setattr(normal_equations, "ROW_BLOCK", 500)
+    rng = np.random.default_rng(0)
+    X = np.asarray(rng.normal(size=(300, 30)) + 10.0 ** rng.integers(0, 4, 30), dtype=dtype, order=order)
+    means = X.mean(axis=0)[None]  # of a float32 X in float32, with their rounding errors
+    units = rng.permutation(30)[:24].reshape(6, 4)
+    centred = X - X.mean(axis=0, dtype=np.float64)
+    columns = Columns(Dense(X), means.astype(np.float64), None, None)
+    found = normal_equations.NormalEquations(columns, np.ones(30), np.ones((30, 1)), np.ones(30)).blocks(units)
+    expected = np.stack([centred[:, unit].T @ centred[:, unit] for unit in units])
+    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-8)
+    assert columns.X.reads.n_passes == 1

@@ -166,24 +166,24 @@ class RowsBasis:
         self._measured = np.empty(0)
         self._buffer = np.empty((0, p))
         self._prefetched: dict[int, Floats] = {}  # residuals of the features that were prefetched
+        self._live: Features | None = None
         self._held_columns, self._held = self.columns, np.arange(p)
-        self._pick: Features | None = None
 
     @property
     def Q(self) -> Floats:
         return self._Q[:, : self.size]
 
     def restrict_to(self, live: Features | None) -> None:
-        """Copy the live features if they are few; otherwise multiply all that are held, and pick the live ones."""
-        (n, p), X = self.columns.X.shape, self.columns.X
+        self._live = live
         if live is None:
-            self._held_columns, self._held, self._pick = self.columns, np.arange(p), None
-        elif 2 * len(live) <= len(self._held) and (
-            (len(live) <= COPY_BELOW * p and X.can_copy(len(live))) or n * p <= 2**18
-        ):
-            self._held_columns, self._held, self._pick = self.columns.take(live), live, None
-        else:
-            self._pick = np.searchsorted(self._held, live)
+            self._held_columns, self._held = self.columns, np.arange(self.columns.X.shape[1])
+
+    def _hold_live(self) -> None:
+        """Copy the live features next to each other if they are few, before products with them."""
+        live, X = self._live, self.columns.X
+        few = live is not None and 2 * len(live) <= len(self._held) and len(live) <= COPY_BELOW * X.shape[1]
+        if live is not None and few and X.can_copy(len(live)):
+            self._held_columns, self._held = self.columns.take(live), live
 
     def _centred(self, features: Features) -> Floats:
         """Columns of features, from the copies if all of them have one."""
@@ -228,8 +228,10 @@ class RowsBasis:
             self.targets -= np.multiply.outer(q, q @ self.targets)
 
     def products(self, directions: list[int], prefetch: list[int]) -> Floats:
+        self._hold_live()
         products = self._multiplied(self._with_prefetched(self._Q[:, directions], prefetch))
-        return products if self._pick is None else products[:, self._pick]
+        live = self._live
+        return products if live is None or live is self._held else products[:, np.searchsorted(self._held, live)]
 
     def _multiplied(self, vectors: Floats) -> Floats:
         """Products with the features held, in a buffer that the next ones reuse."""

@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.data.columns import SMALL, Columns
+from dropstep.data.matrices.dense import Dense
 
 Floats = NDArray[np.float64]
 Solver = Literal["gram", "columns"]
 
 CENTRED_AT_A_TIME = 2**18  # values (2 MB) of columns that are centred, and multiplied while they are in the cache
+ROW_BLOCK = 2**17  # values (1 MB) of rows that are centred, and multiplied while they are in the cache
 SMALL_GRAM = 1000  # features up to which updating all of them costs no more than updating some
 
 
@@ -78,12 +80,27 @@ class NormalEquations:
         S, (n_units, m) = self.scatter, units.shape
         if not isinstance(S, Columns):
             return S[units[:, :, None], units[:, None, :]]
+        if isinstance(S.X, Dense) and S.X.values.flags.c_contiguous and S.means is not None and S.unweighted:
+            return _blocks_by_rows(S.X, S.means[0], units)
         found, n = np.empty((n_units, m, m)), S.X.shape[0]
         step = max(1, CENTRED_AT_A_TIME // (n * m))
         for i in range(0, n_units, step):
             columns = S.centred(units[i : i + step].ravel()).T.reshape(-1, m, n)
             np.matmul(columns, columns.transpose(0, 2, 1), out=found[i : i + step])
         return found
+
+
+def _blocks_by_rows(X: Dense, means: Floats, units: NDArray[np.intp]) -> Floats:
+    """S among the features of units, for an X whose rows are contiguous, and a regression without weights."""
+    (n_units, m), features = units.shape, units.ravel()
+    found, sums = np.zeros((n_units, m, m)), np.zeros(len(features))
+    for _, _, block in X.parts(features, ROW_BLOCK):
+        centred = block - means[features]
+        sums += centred.sum(axis=0)
+        by_unit = centred.reshape(-1, n_units, m).transpose(1, 0, 2)
+        found += by_unit.transpose(0, 2, 1) @ by_unit
+    rounding = sums.reshape(n_units, m)  # of the means
+    return np.asarray(found - rounding[:, :, None] * rounding[:, None, :] / X.shape[0])
 
 
 class Residuals(NamedTuple):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Protocol
 
 import numpy as np
@@ -55,13 +56,31 @@ class FeatureMoves:
     def removals(self, projection: Projection, units: Indices) -> RankUpdate:
         if projection.dependent:
             return _removals(projection, [(int(u),) for u in units])
-        selected = np.array(projection.independent, dtype=np.intp)
-        order = np.argsort(selected)
-        cross, length = projection.removal_vectors(order[np.searchsorted(selected, units, sorter=order)])
+        cross, length = projection.removal_vectors(_places(projection, units))
         return SingleUpdate.of(length, cross, np.ones(len(units), dtype=bool))
 
     def rank(self, units: Sequence[int]) -> int:
         return int(np.count_nonzero(self._varying[list(units)]))
+
+
+def exchanges(projection: Projection, removals: Indices, additions: Indices) -> RankUpdate:
+    """Updates by exchanging each of some selected features for each of some others, for a single target."""
+    directions = projection.inverse[_places(projection, removals)]
+    directions /= np.sqrt(np.einsum("ij,ij->i", directions, directions))[:, None]
+    projection.update(additions, freeze=False)
+    w, u = directions @ projection.W[:, additions], directions @ projection.Z
+    residual_ss = projection.residual_ss[additions] + np.square(w)
+    cross = projection.residual_cross[additions, 0] + w * u
+    feasible = residual_ss > projection.precision.least[additions]
+    power = np.square(cross) / np.where(feasible, residual_ss, np.inf) - np.square(u)
+    return RankUpdate(0.0, feasible.ravel(), power.ravel())
+
+
+def _places(projection: Projection, features: Indices) -> Indices:
+    """Places of features among the independent ones."""
+    selected = np.array(projection.independent, dtype=np.intp)
+    order = np.argsort(selected)
+    return np.asarray(order[np.searchsorted(selected, features, sorter=order)])
 
 
 class GroupMoves:
@@ -70,16 +89,14 @@ class GroupMoves:
     def __init__(self, equations: NormalEquations, units: Units) -> None:
         assert units.members is not None
         self._equations, self._units = equations, units
-        self._varying = np.array([(equations.diagonal[list(unit)] > 0).any() for unit in units.members])
-        found = _independent(equations, units.members)
-        self._lengths = np.array([len(unit) for unit, _ in found], dtype=np.intp)
-        self._place = np.arange(units.n)
+        starts = np.cumsum([0, *map(len, units.members[:-1])])
+        self._varying = np.logical_or.reduceat(equations.diagonal[np.concatenate(units.members)] > 0, starts)
+        self._lengths, self._place = np.zeros(units.n, dtype=np.intp), np.zeros(units.n, dtype=np.intp)
         self._blocks: dict[int, tuple[Indices, Floats]] = {}
-        for m in np.unique(self._lengths):
-            at = np.flatnonzero(self._lengths == m)
-            self._place[at] = np.arange(len(at))
-            features = np.array([found[int(u)][0] for u in at], dtype=np.intp)
-            self._blocks[int(m)] = features, np.stack([found[int(u)][1] for u in at])
+        found = sorted(_independent(equations, units.members), key=lambda part: part[1].shape[1])
+        for m, parts in groupby(found, key=lambda part: part[1].shape[1]):
+            at, features, blocks = (np.concatenate(some) for some in zip(*parts, strict=True))
+            self._lengths[at], self._place[at], self._blocks[m] = m, np.arange(len(at)), (features, blocks)
 
     def additions(self, projection: Projection, units: Indices, without: Floats | None = None) -> RankUpdate:
         lengths = self._lengths[units]
@@ -136,21 +153,24 @@ def _removals(projection: Projection, units: Sequence[tuple[int, ...]]) -> RankU
     return BlockUpdate(padded, np.array([len(some) for some in vectors], dtype=np.float64))
 
 
-def _independent(equations: NormalEquations, units: Sequence[Sequence[int]]) -> list[tuple[Indices, Floats]]:
-    """The features of each unit that do not depend on earlier ones of it (the first if all are constant), and their S.
+def _independent(
+    equations: NormalEquations, units: Sequence[Sequence[int]]
+) -> Iterator[tuple[Indices, Indices, Floats]]:
+    """Units, the features of each that do not depend on earlier ones of it (the first if all are constant), their S.
 
-    Units of the same length are factorised together.
+    Units of the same length are factorised together, and those with the same number of such features returned together.
     """
     lengths = np.array([len(unit) for unit in units])
-    found: dict[int, tuple[Indices, Floats]] = {}
     for m in np.unique(lengths).tolist():
         at = np.flatnonzero(lengths == m)
         members = np.array([units[u] for u in at.tolist()], dtype=np.intp)
         blocks = equations.diagonal[members][:, :, None] if m == 1 else equations.blocks(members)
         kept = _kept(equations, members, blocks) if m > 1 else np.ones(members.shape, dtype=bool)
-        for u, unit, block, some in zip(at.tolist(), members, blocks, kept, strict=True):
-            found[u] = (unit, block) if some.all() else (unit[some], block[np.ix_(some, some)])
-    return [found[u] for u in range(len(units))]
+        ranks = kept.sum(axis=1)
+        for rank in np.unique(ranks).tolist():
+            here = ranks == rank
+            some, pairs = kept[here], kept[here][:, :, None] & kept[here][:, None, :]
+            yield at[here], members[here][some].reshape(-1, rank), blocks[here][pairs].reshape(-1, rank, rank)
 
 
 def _kept(equations: NormalEquations, members: Indices, blocks: Floats) -> NDArray[np.bool_]:

@@ -312,8 +312,8 @@ class EBIC(OfDeterminant):
         if isinstance(rank, float):
             penalty: Any = self._penalty(rank, units, problem)
         else:
-            pairs, which = np.unique(np.column_stack(np.broadcast_arrays(rank, units)), axis=0, return_inverse=True)
-            penalty = np.array([self._penalty(r, u, problem) for r, u in pairs.tolist()])[which.ravel()]
+            ranks, which = np.unique(rank, return_inverse=True)
+            penalty = np.array([self._penalty(r, units, problem) for r in ranks.tolist()])[which]
         return _log_likelihood(logdet, problem) + math.log(problem.n) * problem.n_targets + penalty
 
     def _penalty(self, rank: float, units: float, problem: Problem) -> float:
