@@ -115,15 +115,6 @@ def check_gains(search: Search, table: RandomTable, criterion: str) -> None:
     for unit, loss in zip(moves.units, moves.gains, strict=True):
         slow = -reference.improvement(criterion, score([u for u in search.selected if u != unit]), now)
         assert close(loss, slow, rounding), f"removing {unit}"
-    pool = search.pool[:3]
-    gains = search.model.exchange_gains(moves.units, pool) if len(pool) else None
-    for (i, k), gain in np.ndenumerate(np.empty((0, 0)) if gains is None else gains):
-        others = [u for u in search.selected if u != moves.units[i]]
-        features = reference.flat([search.units.features([u]) for u in others])
-        nothing = reference.adds_nothing(textbook, features, tuple(search.units.features([pool[k]])))
-        assert np.isneginf(gain) == nothing
-        slow = reference.improvement(criterion, score([*others, int(pool[k])]), now) if not nothing else gain
-        assert close(gain, slow, rounding), f"exchanging {moves.units[i]} for {pool[k]}"
 
 
 @thorough

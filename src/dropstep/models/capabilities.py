@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 from dropstep.coefficients import Coefficients
-from dropstep.models.base import Floats, Indices, Problem
+from dropstep.models.base import Indices, Problem
 
 P = TypeVar("P")
 
@@ -80,18 +80,6 @@ class Bounds(Protocol):
         """The `n_best` best sets of up to `max_size` units that can be added; None if its criterion has no bounds.
 
         The search ends early when `ended` returns something that is true.
-        """
-        ...
-
-
-@runtime_checkable
-class Exchanges(Protocol):
-    """A model that can evaluate all exchanges together."""
-
-    def exchange_gains(self, removals: Indices, additions: Indices) -> Floats | None:
-        """Gains of exchanging each of some selected units for each of some others; minus infinity if not feasible.
-
-        The shape is (n_removals, n_additions). None where the criterion needs a scan per removal.
         """
         ...
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from dropstep.models.base import Indices, Scan
-from dropstep.models.capabilities import Exchanges, offered
 from dropstep.models.resampling import Resampled
 from dropstep.result import StopReason
 from dropstep.search.moves import Move, addition_of, exceeds, feasible_gains, first_best, removal_of
@@ -23,22 +22,13 @@ def best_exchange(search: Search, pool: Indices | None = None) -> tuple[Move, Mo
     search.n_evaluations -= removals.n_evaluations  # an exchange is evaluated as a pair
     if search.model.saturated() is StopReason.EXACT or not len(removals.units) or not len(pool):
         return None
-    scans: list[Scan] = []
-    together = offered(Exchanges, by=search.model)
-    totals = None if together is None else together.exchange_gains(removals.units, pool)
-    if totals is None:
-        scans = [additions_without(search, int(u), pool) for u in removals.units]
-        totals = np.stack([feasible_gains(scan) for scan in scans]) - removals.gains[:, None]
-    else:
-        search.n_evaluations += totals.size
+    scans = [additions_without(search, int(u), pool) for u in removals.units]
+    totals = np.stack([feasible_gains(scan) for scan in scans]) - removals.gains[:, None]
     best = first_best(totals.ravel(), np.isfinite(totals).ravel())
     if best is None or not exceeds(search.value + float(totals.flat[best]), search.value):
         return None
     out, into = divmod(best, len(pool))
-    if scans:
-        return removal_of(removals, out), addition_of(scans[out], into)
-    scan = search.model.additions(pool[into : into + 1], without=int(removals.units[out]))
-    return removal_of(removals, out), addition_of(scan, 0)
+    return removal_of(removals, out), addition_of(scans[out], into)
 
 
 def _best_pair(search: Search, model: Resampled, pool: Indices) -> tuple[Move, Move] | None:

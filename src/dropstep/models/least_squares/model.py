@@ -15,9 +15,9 @@ from dropstep.coefficients import Coefficients
 from dropstep.models.base import Bools, CriterionInfo, Floats, Indices, Scan, Units
 from dropstep.models.capabilities import BestSets
 from dropstep.models.least_squares.coefficients import coefficients
-from dropstep.models.least_squares.criteria import Criterion, OfDeterminant, OfTrace, Size
+from dropstep.models.least_squares.criteria import Criterion, Size
 from dropstep.models.least_squares.explained import Explained
-from dropstep.models.least_squares.moves import exchanges, moves_of
+from dropstep.models.least_squares.moves import moves_of
 from dropstep.models.least_squares.permutation import PermutedResiduals
 from dropstep.models.least_squares.problem import Problem
 from dropstep.models.least_squares.rows import RegressionRows, RowFit
@@ -133,16 +133,6 @@ class LeastSquares:
         losses = self.criterion.losses(self.explained, update, self.size, self.score)
         tests = PartialTests(self.explained, update, self.size.rank - update.rank, update.feasible, adding=False)
         return Scan(units, losses, np.ones(len(units), dtype=bool), n_evaluations=len(units), tests=tests)
-
-    def exchange_gains(self, removals: Indices, additions: Indices) -> Floats | None:
-        """Gains of exchanging features, where M is a number: the exchange changes it by v^2 - u^2."""
-        features = self.units.members is None and not self.projection.dependent
-        if not features or self.problem.n_targets > 1 or not isinstance(self.criterion, OfTrace | OfDeterminant):
-            return None
-        update = exchanges(self.projection, removals, additions)
-        others = Size(self.size.rank, self.size.units - 1)
-        gains = self.criterion.gains(self.explained, update, others, self.score)
-        return np.where(update.feasible, gains, -np.inf).reshape(len(removals), len(additions))
 
     def confirm(self, units: Indices, without: int | None = None) -> Scan:
         """Gains or losses of units; all scans are exact."""

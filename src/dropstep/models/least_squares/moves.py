@@ -56,31 +56,13 @@ class FeatureMoves:
     def removals(self, projection: Projection, units: Indices) -> RankUpdate:
         if projection.dependent:
             return _removals(projection, [(int(u),) for u in units])
-        cross, length = projection.removal_vectors(_places(projection, units))
+        selected = np.array(projection.independent, dtype=np.intp)
+        order = np.argsort(selected)
+        cross, length = projection.removal_vectors(order[np.searchsorted(selected, units, sorter=order)])
         return SingleUpdate.of(length, cross, np.ones(len(units), dtype=bool))
 
     def rank(self, units: Sequence[int]) -> int:
         return int(np.count_nonzero(self._varying[list(units)]))
-
-
-def exchanges(projection: Projection, removals: Indices, additions: Indices) -> RankUpdate:
-    """Updates by exchanging each of some selected features for each of some others, for a single target."""
-    directions = projection.inverse[_places(projection, removals)]
-    directions /= np.sqrt(np.einsum("ij,ij->i", directions, directions))[:, None]
-    projection.update(additions, freeze=False)
-    w, u = directions @ projection.W[:, additions], directions @ projection.Z
-    residual_ss = projection.residual_ss[additions] + np.square(w)
-    cross = projection.residual_cross[additions, 0] + w * u
-    feasible = residual_ss > projection.precision.least[additions]
-    power = np.square(cross) / np.where(feasible, residual_ss, np.inf) - np.square(u)
-    return RankUpdate(0.0, feasible.ravel(), power.ravel())
-
-
-def _places(projection: Projection, features: Indices) -> Indices:
-    """Places of features among the independent ones."""
-    selected = np.array(projection.independent, dtype=np.intp)
-    order = np.argsort(selected)
-    return np.asarray(order[np.searchsorted(selected, features, sorter=order)])
 
 
 class GroupMoves:
