@@ -177,6 +177,15 @@ def test_overdispersed_counts_are_noted_with_the_ratio() -> None:
     assert not any("overdispersed" in note for note in select(X, rng.poisson(3, size=60), model="poisson").notes)
 
 
+def test_means_that_underflow_are_not_divided_by() -> None:
+    """Counts of 0 whose mean is 0 in floating point are fitted exactly: they add nothing to Pearson's statistic."""
+    x = np.r_[np.full(20, -1e3), np.linspace(0, 1, 40)]
+    y = np.r_[np.zeros(20), np.random.default_rng(0).poisson(np.exp(1 + np.linspace(0, 1, 40)))]
+    path = select(x[:, None], y, model="poisson", include=[0], enter=np.inf)
+    assert path.coefficients is not None
+    assert path.coefficients.coef[0] > 0.7
+
+
 # --- input -----------------------------------------------------------------------------------------------------------
 
 
