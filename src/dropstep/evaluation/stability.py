@@ -295,8 +295,8 @@ def stability(
     random_state : int or None, default=None
         Seed of the halves, and of estimators; None is 0.
     sample_weight, offset, strata, metadata : array-like of shape (n_samples,), default=None
-        As in `select`. A row with a weight of 3 is three observations, which are dealt to the halves one by one; weights
-        that are not whole numbers, and those of an estimator, stay with their row.
+        As in `select`. A row with a weight of 3 is three observations, which are dealt to the halves one by one;
+        weights that are not whole numbers, and those of an estimator, stay with their row.
     sample_groups : array-like of shape (n_samples,) or str, default=None
         Groups of dependent rows, which stay in one half.
     strategy, model, criterion, enter, leave, drop, max_features, include, exclude, groups, missing, solver, cv, n_jobs

@@ -58,8 +58,8 @@ n_jobs, random_state, max_time, checkpoint
 
     Notes
     -----
-    A row with a weight of 2 is two observations, which may be in different halves. Observations are dealt in the order of
-    the table, so that another order of the rows, as another seed, gives other halves.
+    A row with a weight of 2 is two observations, which may be in different halves. Observations are dealt in the order
+    of the table, so that another order of the rows, as another seed, gives other halves.
 
     Examples
     --------
