@@ -16,13 +16,14 @@ from dropstep.data.moments import Moments
 from dropstep.data.sample import Rows
 from dropstep.data.sources import RowSource
 from dropstep.data.target import Categorical
-from dropstep.evaluation.observations import Observations, estimable, varies
+from dropstep.evaluation.observations import Observations, estimable
 from dropstep.models.base import Family, Problem
 from dropstep.models.capabilities import RowBlocks, SumsBlocks
 from dropstep.parameters import NAMES, Parameters
 from dropstep.running import prepared, searched
 from dropstep.search.calibrated import Permutation
 
+Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 N_BLOCKS = 32  # of which a half has 16: 300 million pairs of halves
@@ -139,10 +140,18 @@ def half_samples(work: Repeated, n_pairs: int, seed: int | None, n_jobs: int | N
 
 
 class _Blocks(NamedTuple):
-    """Blocks of rows, and the block of each row."""
+    """Blocks of rows: their sums, the block of each row, and the range of the target in each (of numbers)."""
 
     sums: RowBlocks
     block: Indices
+    ranges: Floats | None
+
+    def vary(self, chosen: Indices) -> bool:
+        """Whether the target varies in the union of some blocks, and in that of the others."""
+        if self.ranges is None:  # every block has rows of every class
+            return True
+        halves = self.ranges[chosen], np.delete(self.ranges, chosen, axis=0)
+        return all(bool((half[:, 0].min(axis=0) < half[:, 1].max(axis=0)).all()) for half in halves)
 
 
 def _blocks(work: Repeated, rng: np.random.Generator) -> _Blocks | None:
@@ -157,7 +166,16 @@ def _blocks(work: Repeated, rng: np.random.Generator) -> _Blocks | None:
     block = np.zeros(sample.n_rows, dtype=np.intp)
     block[observations.row] = observations.deal(N_BLOCKS, rng)
     sums = family.blocks(sample, block, given.solver, given.max_features)
-    return None if sums is None else _Blocks(sums, block)
+    return None if sums is None else _Blocks(sums, block, _ranges(sample, block[observations.row], observations.row))
+
+
+def _ranges(sample: Any, block: Indices, row: Indices) -> Floats | None:
+    """The least and the largest value of each target in each block; None for classes."""
+    if isinstance(sample.target, Categorical):
+        return None
+    order = np.argsort(block, kind="stable")
+    parts = np.split(sample.target.values[row[order]], np.searchsorted(block[order], np.arange(1, N_BLOCKS)))
+    return np.array([(values.min(axis=0), values.max(axis=0)) for values in parts])
 
 
 def _pair_of_rows(work: Repeated, blocks: None, stream: np.random.SeedSequence) -> tuple[Half, Half]:
@@ -167,15 +185,8 @@ def _pair_of_rows(work: Repeated, blocks: None, stream: np.random.SeedSequence) 
 
 def _pair_of_blocks(work: Repeated, blocks: _Blocks, stream: np.random.SeedSequence) -> tuple[Half, Half]:
     chosen = np.sort(np.random.default_rng(stream).permutation(N_BLOCKS)[: N_BLOCKS // 2])
-    inside = np.isin(blocks.block, chosen)
-    if not all(_varies(work.sample, rows) for rows in (inside, ~inside)):
-        inside = inside[work.observations.row]
+    if not blocks.vary(chosen):
+        inside = np.isin(blocks.block, chosen)[work.observations.row]
         return work.search(np.flatnonzero(inside)), work.search(np.flatnonzero(~inside))
     first, second = blocks.sums.halves(chosen)
     return work.searched(work.sample, first), work.searched(work.sample, second)
-
-
-def _varies(sample: Any, rows: NDArray[np.bool_]) -> bool:
-    """Whether the target varies; every block has rows of every class."""
-    weights = None if sample.weights is None else sample.weights[rows]
-    return isinstance(sample.target, Categorical) or varies(sample.target.at(rows), weights)

@@ -45,17 +45,16 @@ class MomentBlocks:
     def halves(self, chosen: Indices) -> tuple[Problem, Problem]:
         """The problem of the union of some blocks, and that of the other blocks."""
         half = reduce(add, (self.moments[b] for b in chosen.tolist()))
-        inside = np.isin(self.block, chosen) if self.exact else None
-        return self._problem(half, inside), self._problem(self.total - half, None if inside is None else ~inside)
+        return self._problem(half, chosen, inside=True), self._problem(self.total - half, chosen, inside=False)
 
-    def _problem(self, moments: Moments, inside: NDArray[np.bool_] | None) -> Problem:
+    def _problem(self, moments: Moments, chosen: Indices, *, inside: bool) -> Problem:
         problem = from_moments(moments)
-        if inside is None:
+        if not self.exact:
             return problem
 
         @cache
         def from_rows() -> Problem:
-            part = self.sample.at(np.flatnonzero(inside))
+            part = self.sample.at(np.flatnonzero(np.isin(self.block, chosen) == inside))
             return problem_of(part.table, part.target, part.weights, "columns")
 
         return replace(problem, finer=from_rows)
