@@ -1,14 +1,18 @@
 """Observations: halves, shares and bootstrap samples of rows, of rows with weights, and of groups of rows."""
 
+from functools import reduce
+from operator import add
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression
 
-from dropstep import audit, infer, optimism, select, stability
+from dropstep import Moments, audit, infer, optimism, select, stability
 from dropstep.data.sample import Rows
 from dropstep.evaluation import observations
 from dropstep.evaluation.halves import repeated
+from dropstep.models.least_squares.blocks import union
 
 
 def noisy(n, p, seed=0):
@@ -128,6 +132,22 @@ def test_few_groups_of_many_rows(n_groups, classes):
     result = stability(X, y > 0 if classes else y, n_pairs=3, sample_groups=groups)
     assert not result.from_blocks
     assert result.frequencies[0] == 1
+
+
+@pytest.mark.parametrize("classes", [False, True])
+def test_a_union_of_moments_is_their_sum(classes):
+    rng = np.random.default_rng(0)
+    parts = []
+    for i in range(5):
+        X, weights = 1e3 + rng.standard_normal((30, 4)), rng.integers(0, 3, 30)
+        y = np.arange(30) % (3 if i < 4 else 2) if classes else rng.standard_normal(30)
+        parts.append(Moments.of(X, y, sample_weight=weights, model="discriminant" if classes else "linear"))
+    for some in (parts[:4], parts):  # the last one lacks a class
+        slow, fast = reduce(add, some), union(some)
+        np.testing.assert_allclose(fast.counts, slow.counts)
+        np.testing.assert_allclose(fast.means, slow.means, rtol=1e-14)
+        np.testing.assert_allclose(fast.scatter, slow.scatter, rtol=1e-9, atol=1e-9 * np.abs(slow.scatter).max())
+        np.testing.assert_array_equal(fast.scatter, fast.scatter.T)
 
 
 def test_many_groups_are_summed_in_blocks():
