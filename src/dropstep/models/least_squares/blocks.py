@@ -64,7 +64,8 @@ class MomentBlocks:
 def union(parts: Sequence[Moments]) -> Moments:
     """The sum of moments, at once where all have the same classes, which costs less than one after the other."""
     first = parts[0]
-    if first.labels is not None and any(not np.array_equal(part.labels, first.labels) for part in parts):
+    classes = {None if part.labels is None else tuple(part.labels.tolist()) for part in parts}
+    if len(classes) > 1:
         return reduce(add, parts)
     counts = np.array([part.counts for part in parts])
     means = np.array([part.means for part in parts])
