@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from commands import answer, run
@@ -36,6 +37,51 @@ def test_the_report_says_it_in_plain_words(wine, capsys):
     page = Path("r.html").read_text(encoding="utf-8")
     assert "How sure is the selection?" in page
     assert "What holds on other rows?" in page
+
+
+def table(file, rows):
+    file.write_text("\n".join(",".join(map(str, row)) for row in rows) + "\n", encoding="utf-8")
+    return file
+
+
+def test_what_is_said_where_little_is_found(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    numbers = rng.standard_normal((60, 2)).round(3)
+    numeric = table(tmp_path / "noise.csv", [("a", "y"), *numbers.tolist()])
+    _, out, _ = run(capsys, f"select {numeric} --target y --stability 4 --holdout 0.3")
+    assert "No feature is selected on at least 75% of them." in out
+    assert "false ones are expected" not in out
+    kinds = ["rare"] * 3 + ["p"] * 57
+    rare = table(tmp_path / "rare.csv", [("a", "kind"), *zip(numbers[:, 0], kinds, strict=True)])
+    _, out, _ = run(capsys, f"select {rare} --target kind --stability 4")
+    assert "On 2 of them nothing could be fitted, because the target hardly varies there" in out
+
+
+def test_held_out_rows_that_equal_others_by_coincidence(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    sex, young = rng.choice(["m", "f"], 200), rng.choice(["yes", "no"], 200)
+    lived = np.where((sex == "f") ^ (rng.random(200) < 0.2), "yes", "no")
+    file = table(tmp_path / "discrete.csv", [("sex", "young", "lived"), *zip(sex, young, lived, strict=True)])
+    found = answer(capsys, f"select {file} --target lived --model logistic --holdout 0.4")
+    assert [row["name"] for row in found["holdout"]["coefficients"]] == ["sex=m"]
+    code, out, err = run(capsys, f"select {file} --target lived --model logistic --holdout 0.4")
+    assert code == 0, err
+    assert "The most frequent class has a share of" in out
+
+
+def test_groups_of_rows_stay_together(tmp_path, capsys):
+    """Rows of one person are alike, so that persons, not rows, are held out."""
+    rng = np.random.default_rng(0)
+    person = np.repeat(np.arange(20), 5)
+    x = rng.standard_normal(20)[person]
+    file = table(
+        tmp_path / "persons.csv", [("x", "person", "y"), *zip(x, person, x + rng.standard_normal(100), strict=True)]
+    )
+    line = f"select {file} --target y --groups-column person --holdout 0.25 --stability 4"
+    assert answer(capsys, line)["holdout"]["n_rows"] == 25
+    code, _, err = run(capsys, f"select {file} --target y --groups-column person")
+    assert code == 2
+    assert "sample_groups applies to a scikit-learn estimator and to --criterion cv" in err
 
 
 @pytest.mark.parametrize("rule", ["permutation:0.05", "knockoffs:0.3"])

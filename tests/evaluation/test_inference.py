@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.datasets import load_diabetes, load_iris
 from sklearn.linear_model import LinearRegression
 
 from dropstep import Moments, infer, optimism, select
 from dropstep.data.fingerprint import Fingerprint
+from dropstep.data.response import Survival
 from dropstep.data.table import Table
 from dropstep.data.target import Categorical, Continuous
 from dropstep.evaluation.inference import aggregated
@@ -97,6 +98,28 @@ def test_rows_of_the_selection_are_refused(diabetes):
         infer(path, X.to_numpy(), y.to_numpy())
 
 
+def test_new_rows_that_equal_others_by_coincidence_are_not_refused():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (400, 4))
+    y = X[:, 1] + rng.integers(0, 3, 400)
+    path = select(X[:200], y[:200], model="linear")
+    found = infer(path, X[200:], y[200:])
+    assert found.rows[0].name == "x1"
+    assert found.notes[0].startswith("200 of the 200 rows equal rows of the selection, as is expected where few values")
+    shuffled = rng.permutation(200)
+    with pytest.raises(ValueError, match="about 200 of the 200 rows took part in the selection"):
+        infer(path, X[shuffled], y[shuffled])
+
+
+def test_rows_that_took_part_are_refused_where_some_rows_repeat():
+    X, y = problem("linear")
+    X, y = np.vstack([X[:2], X]), np.concatenate([y[:2], y])  # two rows occur twice
+    path = select(X[:100], y[:100])
+    with pytest.raises(ValueError, match="about 30 of the 100 rows took part in the selection"):
+        infer(path, X[70:170], y[70:170])
+    assert infer(path, X[100:], y[100:]).notes == ()
+
+
 def test_an_empty_selection_has_no_estimates():
     X, y = problem("linear")
     path = select(X[:100], y[:100], enter=np.inf)
@@ -170,6 +193,46 @@ def test_aggregated_intervals_are_where_the_aggregated_test_does_not_reject(diab
     assert wide.lower < narrow.lower < narrow.upper < wide.upper
 
 
+def test_aggregated_limits_are_those_of_the_textbook(diabetes):
+    X, y = (np.asarray(part) for part in diabetes)
+    path = select(X, y)
+    found = infer(path, X, y, split=0.5, n_splits=6, random_state=2)
+    splits = []
+    for stream in np.random.SeedSequence(2).spawn(6):
+        order = np.lexsort((np.random.default_rng(stream).random(len(y)), np.zeros(len(y))))
+        offset = np.random.default_rng(stream).random(len(y) + 1)[-1]
+        inside = np.empty(len(y), dtype=bool)
+        inside[order] = np.diff(np.floor(np.arange(len(y) + 1) * 0.5 + offset)) > 0
+        splits.append((inside, list(select(X[inside], y[inside]).selected)))
+    for row, feature in zip(found.rows, path.selected, strict=True):
+        np.testing.assert_allclose(row[1:], reference.over_splits(X, y, splits, feature), rtol=1e-4)
+
+
+def test_where_splits_select_unlike_models_the_interval_covers_their_estimates():
+    """A coefficient that depends on the other features of the model has no single value that all splits accept."""
+    rng = np.random.default_rng(9)
+    X = rng.standard_normal((200, 1)) + 0.05 * rng.standard_normal((200, 2))
+    y = 3 * X[:, 0] + 0.4 * X[:, 1] + 0.15 * rng.standard_normal(200)
+    path = select(X, y)
+    found = infer(path, X, y, split=0.5, n_splits=20)
+    assert found.frequencies["x0"] == 1
+    assert 0 < found.frequencies["x1"] < 1
+    row = next(row for row in found.rows if row.name == "x0")
+    assert row.lower < 3  # where x1 is selected, too
+    assert row.upper > 3.4  # where it is not
+
+
+@pytest.mark.parametrize("model", ["linear", "poisson"])
+def test_splits_without_a_varying_target_claim_nothing(model):
+    X, _ = problem("linear", n=40)
+    y = np.zeros(40)
+    y[3] = 2
+    path = select(X, y, model=model, include=[0], enter=np.inf)
+    found = infer(path, X, y, split=0.5, n_splits=5)
+    assert found.rows[0].p_value == 1
+    assert 0 < found.frequencies["x0"] < 1
+
+
 def test_a_feature_that_no_split_selects_again_is_not_claimed():
     X, y = problem("linear", n=60)
     path = select(X, y, include=[1], enter=-math.inf, max_features=2)
@@ -204,11 +267,11 @@ def test_data_that_are_refused(diabetes):
         infer(path, X.iloc[:, 1:], y)
     with pytest.raises(ValueError, match="the features of X differ from those of the path; pass the same columns"):
         infer(path, X[X.columns[::-1]], y)
-    with pytest.raises(ValueError, match="infer has no standard errors for several targets or classes"):
-        infer(select(*load_iris(return_X_y=True)), *load_iris(return_X_y=True))
-    cancer = load_breast_cancer(return_X_y=True)
-    with pytest.raises(ValueError, match="infer has no standard errors for"):
-        infer(select(*cancer), *cancer)
+    iris = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="infer has no standard errors for several targets or classes; it supports"):
+        infer(select(*iris, model="logistic", max_features=1), *iris)
+    with pytest.raises(ValueError, match="infer has no standard errors for model 'discriminant'; it supports linear"):
+        infer(select(*iris), *iris)
     with pytest.raises(ValueError, match="which Moments do not have; pass X and y"):
         infer(path, Moments.of(X, y), None)
 
@@ -258,9 +321,36 @@ def test_optimism_with_weights_offsets_and_factors():
     assert optimism(empty, X, np.random.default_rng(3).standard_normal(200), n_bootstrap=3).apparent == 0
 
 
-def test_concordance_counts_pairs():
-    from dropstep.data.response import Survival
+@pytest.mark.parametrize("model", ["poisson", "gamma"])
+def test_explained_deviance_compares_with_the_offset_alone(model):
+    """Without features, the model is an intercept and the offset."""
+    X, y = problem(model)
+    exposure = np.random.default_rng(1).uniform(0.1, 10, 200)
+    y = np.random.default_rng(1).poisson(exposure) if model == "poisson" else y * exposure
+    path = select(X, y, model=model, offset=np.log(exposure), enter=np.inf)
+    assert path.selected == ()
+    assert optimism(path, X, y, n_bootstrap=2, offset=np.log(exposure)).apparent == pytest.approx(0, abs=1e-9)
 
+
+def test_bootstrap_samples_whose_fit_diverges_are_not_counted():
+    X, _ = problem("linear", n=40)
+    y = np.zeros(40)
+    y[[3, 5]] = 2
+    found = optimism(select(X, y, model="poisson", include=[0], enter=np.inf), X, y, n_bootstrap=20)
+    assert np.isfinite(found.corrected)
+    assert found.n_bootstrap < 20
+
+
+@given(st.integers(2, 25), st.integers(0, 10_000))
+def test_concordance_is_that_of_all_pairs(n, seed):
+    rng = np.random.default_rng(seed)
+    time, event, risk = rng.integers(1, 6, n).astype(float), rng.random(n) < 0.6, rng.integers(0, 5, n).astype(float)
+    weights, strata = rng.integers(0, 4, n).astype(float), rng.choice(["a", "b"], n)
+    found = concordance(Survival(time, event), risk, weights, strata)
+    assert found == pytest.approx(reference.concordance(time, event, risk, weights, strata))
+
+
+def test_concordance_counts_pairs():
     target = Survival(np.array([1.0, 2.0, 3.0]), np.array([True, True, False]))
     assert concordance(target, np.array([3.0, 2.0, 1.0])) == 1
     assert concordance(target, np.array([1.0, 2.0, 3.0])) == 0

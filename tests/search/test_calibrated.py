@@ -117,11 +117,19 @@ def test_permutation_sets_leave_and_follows_the_seed():
     assert select(X, y, enter=Permutation(0.05), leave=0.0).rules["leave"] == 0.0
 
 
+def test_permutation_judges_every_candidate_of_a_beam():
+    X, y = load_diabetes(return_X_y=True)
+    path = select(X, y, strategy="beam", enter=Permutation(0.05), max_features=3)
+    assert set(path.selected) == {2, 8, 3}
+    assert select(X[:, [1]], y, strategy="beam", enter=Permutation(0.05)).selected == ()
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
+        ({"enter": Permutation(0.05), "strategy": "exhaustive"}, "exhaustive compares sets by their scores, so that"),
         ({"enter": Permutation(0.05), "model": "poisson"}, r"Permutation\(0\.05\) permutes the residuals of least"),
-        ({"enter": Permutation(0.05), "model": LinearRegression()}, "which this model does not have; use Significance"),
+        ({"enter": Permutation(0.05), "model": LinearRegression()}, "other models do not have; pass X and y for model"),
         ({"leave": Permutation(0.05)}, "decides what may enter; leave must be 'auto', a number, or Significance"),
         ({"drop": Knockoffs(0.1)}, "decides what may enter; drop must be 'auto', a number, or Significance"),
         ({"enter": Knockoffs(0.1)}, "judges a whole forward path; use strategy='forward' instead of 'dropping'"),
@@ -143,7 +151,7 @@ def test_where_the_rules_are_refused(parameters, message):
 def test_moments_and_weights_are_refused():
     X, rng = correlated(40, 4)
     y = rng.standard_normal(40)
-    with pytest.raises(ValueError, match="permutes the residuals of least squares, which this model does not have"):
+    with pytest.raises(ValueError, match="row by row, which Moments and other models do not have; pass X and y"):
         select(Moments.of(X, y), enter=Permutation(0.05))
     with pytest.raises(ValueError, match="Permutation exchanges rows, which weights make unlike; use Significance"):
         select(X, y, sample_weight=np.ones(40), enter=Permutation(0.05))

@@ -272,7 +272,9 @@ def _add_fits(fits: argparse._ArgumentGroup) -> None:
         metavar="NAME",
         help="the same as --criterion",
     )
-    fits.add_argument("--groups-column", metavar="COL", help="keep rows with the same value in one fold")
+    fits.add_argument(
+        "--groups-column", metavar="COL", help="keep rows with the same value in one fold, half-sample or held-out part"
+    )
     fits.add_argument(
         "--jobs", dest="n_jobs", type=jobs_of, metavar="N", help="number of processes; -1 is one per core (default: 1)"
     )

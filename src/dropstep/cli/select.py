@@ -81,11 +81,19 @@ def _search(design: AnyDesign, args: argparse.Namespace, progress: Progress) -> 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # they are among the notes of the path
         return select(
-            **design.data(),
+            **_data(design, args),
             **parameters,
             callback=report,
             progress=design.report_rows(progress) or report_fit,
         )
+
+
+def _data(design: AnyDesign, args: argparse.Namespace) -> dict[str, Any]:
+    """X, y and what is given per row; groups of rows that only --stability and --holdout keep together are omitted."""
+    data = design.data()
+    if (args.stability or args.holdout) and args.criterion != "cv" and isinstance(args.model, str):
+        data.pop("sample_groups", None)
+    return data
 
 
 def _parameters(design: AnyDesign, args: argparse.Namespace) -> dict[str, Any]:

@@ -51,8 +51,19 @@ class Fingerprint:
         """Whether all rows are known, not only a random part."""
         return self.n_rows <= MAX_KEPT
 
+    @property
+    def repeated(self) -> float:
+        """Share of the rows that equal another row: the probability that a new row equals one of them."""
+        counts = np.unique(self.marks, return_counts=True)[1]
+        return float(counts[counts > 1].sum() / len(self.marks))
+
+    def is_of(self, table: Table, target: Any) -> bool:
+        """Whether rows are those of the selection, in any order."""
+        other = Fingerprint.of(table, target)
+        return other.n_rows == self.n_rows and np.array_equal(np.sort(other.marks), np.sort(self.marks))
+
     def count(self, table: Table, target: Any) -> int:
-        """Number of rows that are in the selection; an estimate if only a part of it is known."""
+        """Number of rows that equal rows of the selection; an estimate if only a part of it is known."""
         marks = marks_of(table, target)
         if not self.is_complete:
             marks = marks[marks <= self.marks.max()]

@@ -4,27 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from dropstep.backends import opened
 from dropstep.data.moments import Moments
-from dropstep.data.response import Survival
 from dropstep.data.sample import Rows
+from dropstep.data.sources import RowSource
 from dropstep.data.target import Categorical
+from dropstep.evaluation.observations import Observations, estimable
 from dropstep.models.base import Family, Problem
 from dropstep.models.capabilities import RowBlocks, SumsBlocks
 from dropstep.parameters import NAMES, Parameters
 from dropstep.running import prepared, searched
 from dropstep.search.calibrated import Permutation
 
+Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-MIN_ROWS = 3  # of a regression
 N_BLOCKS = 32  # of which a half has 16: 300 million pairs of halves
-MIN_CLASS = 2 * N_BLOCKS  # rows of every class, so that each block has some
+MIN_PER_BLOCK = 2  # rows of every class, or groups of rows, on average
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,26 +65,33 @@ class Repeated:
     sample: Any
     given: Parameters
 
-    def search(self, rows: Indices | None = None, problem: Problem | None = None) -> Half:
-        """The selection on some rows, or on a problem that was made of them."""
-        sample = self.sample if rows is None else self.part(np.sort(rows))
-        if sample is None:
-            nothing = self.sample.choice.include
-            return Half(nothing, (nothing,), estimable=False)
-        search, visited = searched(self.family, sample, self.given, problem)
+    @cached_property
+    def observations(self) -> Observations:
+        """What is drawn when the sample is divided."""
+        return Observations.of(self.sample)
+
+    def search(self, drawn: Indices) -> Half:
+        """The selection on some observations."""
+        part = self.part(drawn)
+        return self.unsearched if part is None else self.searched(part)
+
+    def searched(self, part: Any, problem: Problem | None = None) -> Half:
+        """The selection on a part of the sample, or on a problem that was made of it."""
+        try:
+            search, visited = searched(self.family, part, self.given, problem)
+        except ValueError as error:
+            raise ValueError(f"on a part of the rows: {error}") from error
         return Half(tuple(search.selected), tuple(_by_size(visited, tuple(search.selected))))
 
-    def part(self, rows: Indices) -> Any:
-        """A part of the rows, without classes of a single row; None if the target does not vary there."""
-        if (target := getattr(self.sample, "target", None)) is None:
-            return self.sample.at(rows)
-        if isinstance(target, Categorical):
-            counts = np.bincount(target.codes[rows], minlength=len(target.labels))
-            rows, n_classes = rows[counts[target.codes[rows]] > 1], int((counts > 1).sum())
-            return self.sample.at(rows) if n_classes > 1 and len(rows) - n_classes > 1 else None
-        values = target.event if isinstance(target, Survival) else getattr(target, "values", target)
-        varies = values[rows].any() if isinstance(target, Survival) else np.ptp(values[rows], axis=0).all()
-        return self.sample.at(rows) if varies and len(rows) > MIN_ROWS else None
+    @property
+    def unsearched(self) -> Half:
+        """What is selected where nothing can be estimated."""
+        included = self.sample.choice.include
+        return Half(included, (included,), estimable=False)
+
+    def part(self, drawn: Indices) -> Any:
+        """The sample of some observations, without classes of a single one; None if its target cannot be fitted."""
+        return estimable(self.observations.at(self.sample, drawn))
 
 
 def _by_size(visited: dict[int, tuple[int, ...]], final: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
@@ -105,71 +115,78 @@ def repeated(X: Any, y: Any, rows: Rows, parameters: dict[str, Any], caller: str
         raise ValueError(
             f"{caller} repeats the selection on parts of the rows, which Moments do not have; pass X and y"
         )
+    if isinstance(opened(X, y, rows)[0], RowSource):
+        raise ValueError(f"{caller} needs all rows in memory; pass X as an array or a frame")
     given = replace(Parameters(**parameters), n_jobs=None)
     family, sample = prepared(X, y, rows, given)
     return Repeated(family, sample, given)
 
 
-def deal(n_rows: int, stratum: Indices | None, groups: Any, n_parts: int, rng: np.random.Generator) -> Indices:
-    """Deal rows at random to parts that differ by at most one row, in total and up to two in each stratum.
-
-    Groups of rows are dealt as a whole, and then it is groups that are counted.
-    """
-    if groups is not None:
-        _, first, group = np.unique(np.asarray(groups).astype(str), return_index=True, return_inverse=True)
-        part = deal(len(first), None if stratum is None else stratum[first], None, n_parts, rng)
-        return part[group.ravel()]
-    order = np.lexsort((rng.random(n_rows), np.zeros(n_rows) if stratum is None else stratum))
-    runs = rng.random((-(-n_rows // n_parts), n_parts)).argsort(axis=1)
-    part = np.empty(n_rows, dtype=np.intp)
-    part[order] = runs.ravel()[:n_rows]
-    return part
-
-
-def share_of_rows(sample: Any, share: float, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """A random share of the rows, the same in each stratum; groups of rows stay together."""
-    stratum, groups = sample.stratum, sample.groups
-    if groups is not None:
-        _, first, group = np.unique(np.asarray(groups).astype(str), return_index=True, return_inverse=True)
-        stratum = None if stratum is None else stratum[first]
-    n = sample.n_rows if groups is None else len(first)
-    order = np.lexsort((rng.random(n), np.zeros(n) if stratum is None else stratum))
-    steps = np.floor(np.arange(n + 1) * share + rng.random())
-    inside = np.empty(n, dtype=bool)
-    inside[order] = np.diff(steps) > 0
-    return inside if groups is None else inside[group.ravel()]
-
-
 def half_samples(work: Repeated, n_pairs: int, seed: int | None, n_jobs: int | None) -> tuple[list[Half], bool]:
     """Selections on complementary halves, the two of a pair one after the other, and whether blocks were summed."""
-    family, sample, given = work.family, work.sample, work.given
+    if work.observations.n_groups == 1:
+        raise ValueError("sample_groups has a single group, which cannot be divided into halves; pass several groups")
     streams = np.random.SeedSequence(seed).spawn(n_pairs + 1)
-    blocks = _blocks(family, sample, given, np.random.default_rng(streams[0]))
+    blocks = _blocks(work, np.random.default_rng(streams[0]))
     run: Callable[..., tuple[Half, Half]] = _pair_of_rows if blocks is None else _pair_of_blocks
     tasks = (delayed(run)(work, blocks, stream) for stream in streams[1:])
-    pairs = Parallel(n_jobs=n_jobs)(tasks)
-    return [half for pair in pairs for half in pair], blocks is not None
+    halves = [half for pair in Parallel(n_jobs=n_jobs)(tasks) for half in pair]
+    if not any(half.estimable for half in halves):
+        raise ValueError(
+            "no half of the rows can be fitted: they are too few, the target does not vary there, or its classes have "
+            "a single row; pass more rows"
+        )
+    return halves, blocks is not None
 
 
-def _blocks(family: Family, sample: Any, given: Parameters, rng: np.random.Generator) -> RowBlocks | None:
+class _Blocks(NamedTuple):
+    """Blocks of rows: their sums, the block of each row, and the range of the target in each (of numbers)."""
+
+    sums: RowBlocks
+    block: Indices
+    ranges: Floats | None
+
+    def vary(self, chosen: Indices) -> bool:
+        """Whether the target varies in the union of some blocks, and in that of the others."""
+        if self.ranges is None:  # every block has rows of every class
+            return True
+        halves = self.ranges[chosen], np.delete(self.ranges, chosen, axis=0)
+        return all(bool((half[:, 0].min(axis=0) < half[:, 1].max(axis=0)).all()) for half in halves)
+
+
+def _blocks(work: Repeated, rng: np.random.Generator) -> _Blocks | None:
     """Blocks of rows, where sums over blocks cost less than the rows themselves."""
-    if not isinstance(family, SumsBlocks) or not family.prefers_blocks(sample, given.solver, N_BLOCKS):
+    family, sample, given, observations = work.family, work.sample, work.given, work.observations
+    if not isinstance(family, SumsBlocks) or not family.prefers_blocks(sample, given.criterion, given.solver, N_BLOCKS):
         return None
-    if isinstance(given.enter, Permutation):  # of rows
+    if isinstance(given.enter, Permutation) or observations.has_copies:  # which need the rows
         return None
-    if sample.stratum is not None and np.bincount(sample.stratum).min() < MIN_CLASS:
+    if observations.n_rarest < MIN_PER_BLOCK * N_BLOCKS:
         return None
-    block = deal(sample.n_rows, sample.stratum, sample.groups, N_BLOCKS, rng)
-    return family.blocks(sample, block, given.solver, given.max_features)
+    block = np.zeros(sample.n_rows, dtype=np.intp)
+    block[observations.row] = observations.deal(N_BLOCKS, rng)
+    sums = family.blocks(sample, block, given.solver, given.max_features)
+    return None if sums is None else _Blocks(sums, block, _ranges(sample, block[observations.row], observations.row))
+
+
+def _ranges(sample: Any, block: Indices, row: Indices) -> Floats | None:
+    """The least and the largest value of each target in each block; None for classes."""
+    if isinstance(sample.target, Categorical):
+        return None
+    order = np.argsort(block, kind="stable")
+    parts = np.split(sample.target.values[row[order]], np.searchsorted(block[order], np.arange(1, N_BLOCKS)))
+    return np.array([(values.min(axis=0), values.max(axis=0)) for values in parts])
 
 
 def _pair_of_rows(work: Repeated, blocks: None, stream: np.random.SeedSequence) -> tuple[Half, Half]:
-    sample = work.sample
-    part = deal(sample.n_rows, sample.stratum, sample.groups, 2, np.random.default_rng(stream))
+    part = work.observations.deal(2, np.random.default_rng(stream))
     return work.search(np.flatnonzero(part == 0)), work.search(np.flatnonzero(part == 1))
 
 
-def _pair_of_blocks(work: Repeated, blocks: RowBlocks, stream: np.random.SeedSequence) -> tuple[Half, Half]:
-    chosen = np.random.default_rng(stream).permutation(N_BLOCKS)[: N_BLOCKS // 2]
-    first, second = blocks.halves(np.sort(chosen))
-    return work.search(problem=first), work.search(problem=second)
+def _pair_of_blocks(work: Repeated, blocks: _Blocks, stream: np.random.SeedSequence) -> tuple[Half, Half]:
+    chosen = np.sort(np.random.default_rng(stream).permutation(N_BLOCKS)[: N_BLOCKS // 2])
+    if not blocks.vary(chosen):
+        inside = np.isin(blocks.block, chosen)[work.observations.row]
+        return work.search(np.flatnonzero(inside)), work.search(np.flatnonzero(~inside))
+    first, second = blocks.sums.halves(chosen)
+    return work.searched(work.sample, first), work.searched(work.sample, second)

@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dropstep.data.response import Survival
 from dropstep.data.sample import Rows, Sample
 from dropstep.data.table import Table
-from dropstep.evaluation.halves import repeated, share_of_rows
-from dropstep.evaluation.inference import INFERRED, Inference, infer, parameters_of
+from dropstep.data.target import Categorical
+from dropstep.evaluation import inference
+from dropstep.evaluation.halves import repeated
+from dropstep.evaluation.inference import INFERRED, Inference, parameters_of
+from dropstep.evaluation.observations import Observations
 from dropstep.evaluation.optimism import METRICS, metric
 from dropstep.result import SelectionPath
 
@@ -28,6 +32,8 @@ class HeldOut:
         "r2" (linear), "accuracy" (classes), "explained deviance" (poisson, gamma) or "concordance" (cox).
     score : float
         The metric on these rows, with the coefficients of the path.
+    baseline : float
+        The metric of a prediction without features: the share of the most frequent class, 0.5 for concordance, and 0.
     inference : Inference or None
         Coefficients and intervals fitted on these rows; None where the model has no standard errors.
     """
@@ -35,6 +41,7 @@ class HeldOut:
     n_rows: int
     metric: str
     score: float
+    baseline: float
     inference: Inference | None
 
 
@@ -46,13 +53,20 @@ def held_out(path: SelectionPath, X: Any, y: Any, rows: Rows) -> HeldOut:
         )
     sample = repeated(X, y, rows, parameters_of(path), "held_out").sample
     inferred = path.model in INFERRED and len(path.coefficients.targets) == 1
-    per_row = {"sample_weight": rows.weights, "offset": rows.offset, "strata": rows.strata}
     return HeldOut(
         sample.n_rows,
         METRICS[path.model],
         metric(path.model, path.coefficients, _encoded(path, sample), list(path.coefficients.columns)),
-        infer(path, X, y, **per_row) if inferred else None,
+        _baseline(sample),
+        inference.held_out(path, sample) if inferred else None,
     )
+
+
+def _baseline(sample: Sample) -> float:
+    if isinstance(sample.target, Categorical):
+        counts = np.bincount(sample.target.codes, sample.weights)
+        return float(counts.max() / counts.sum())
+    return 0.5 if isinstance(sample.target, Survival) else 0.0
 
 
 def _encoded(path: SelectionPath, sample: Sample) -> Sample:
@@ -64,7 +78,7 @@ def _encoded(path: SelectionPath, sample: Sample) -> Sample:
 
 def rows_held_out(sample: Sample, share: float, seed: int) -> NDArray[np.bool_]:
     """Which rows of a table to hold out: a random share, the same in each class."""
-    chosen = share_of_rows(sample, share, np.random.default_rng(seed))
+    chosen = Observations.of(replace(sample, weights=None)).share(share, np.random.default_rng(seed))
     if sample.rows is None:
         return chosen
     inside = np.zeros(len(sample.rows), dtype=bool)

@@ -14,7 +14,7 @@ from scipy import optimize, special
 from dropstep.coefficients import Coefficients
 from dropstep.data.sample import Rows, Sample
 from dropstep.data.table import Table
-from dropstep.evaluation.halves import Repeated, repeated, share_of_rows
+from dropstep.evaluation.halves import Repeated, repeated
 from dropstep.evaluation.refits import columns_of, fit, model_of, names_of
 from dropstep.parameters import checked_seed
 from dropstep.result import SelectionPath
@@ -138,7 +138,8 @@ def infer(
     An interval is for the coefficient in the model of the selected features: what it would be with all rows of the
     population, given that these features are in the model. Over several splits, p-values are those of Meinshausen,
     Meier and Buehlmann (2009), which control the probability of any false claim; intervals contain the values that the
-    aggregated test of a single coefficient does not reject. Both are conservative.
+    aggregated tests of a single coefficient do not reject, and the estimates of the middle 90 % of the splits, which
+    are far apart where the coefficient depends on the other features that a split selects. Both are conservative.
 
     Examples
     --------
@@ -158,15 +159,17 @@ def infer(
     if path.feature_names is not None and sample.names is not None and path.feature_names != sample.names:
         raise ValueError("the features of X differ from those of the path; pass the same columns in the same order")
     if split is None:
-        return _held_out(path, sample, level)
+        return held_out(path, sample, level, _refuse_rows_of(path, sample))
     return _over_splits(path, work, float(split), int(n_splits), checked_seed(random_state), level)
 
 
 def _check(path: SelectionPath, split: Any, n_splits: Any, level: Any) -> None:
-    several = path.coefficients is not None and len(path.coefficients.targets) > 1
+    several = path.model in INFERRED and path.coefficients is not None and len(path.coefficients.targets) > 1
     if path.model not in INFERRED or several:
         what = "several targets or classes" if several else f"model {path.model!r}"
-        raise ValueError(f"infer has no standard errors for {what}; it supports {', '.join(INFERRED)} with one target")
+        raise ValueError(
+            f"infer has no standard errors for {what}; it supports {', '.join(INFERRED)} with one target or two classes"
+        )
     if split is not None and (not isinstance(split, Real) or isinstance(split, bool) or not 0 < float(split) < 1):
         raise ValueError(f"split must be None or a share between 0 and 1; got {split!r}")
     if not isinstance(n_splits, Integral) or isinstance(n_splits, bool) or n_splits < 1:
@@ -184,18 +187,35 @@ def parameters_of(path: SelectionPath) -> dict[str, Any]:
 # --- rows that were held out -----------------------------------------------------------------------------------------
 
 
-def _held_out(path: SelectionPath, sample: Sample, level: float) -> Inference:
-    notes: tuple[str, ...] = ()
-    if path.fingerprint is None:
-        notes = ("the rows of the selection are not known, so that it was not checked whether they are among these",)
-    elif n_seen := path.fingerprint.count(_design(path, sample), sample.target):
-        about = "" if path.fingerprint.is_complete else "about "
-        raise ValueError(
-            f"{about}{n_seen} of the {sample.n_rows} rows took part in the selection, which biases inference; pass "
-            "rows that did not, or split=0.5 to repeat the selection on a part"
-        )
+def held_out(path: SelectionPath, sample: Sample, level: float = 0.95, notes: tuple[str, ...] = ()) -> Inference:
+    """Inference on rows that are known to have taken no part in the selection."""
     found = fit(model_of(path), sample, columns_of(sample, path.selected))
     return Inference(tuple(_estimates(found, level)), level, sample.n_rows, notes=notes)
+
+
+def _refuse_rows_of(path: SelectionPath, sample: Sample) -> tuple[str, ...]:
+    """Refuse rows that took part in the selection; notes on what could not be checked.
+
+    New rows may equal rows of the selection where values are discrete. As many are expected to as rows of the selection
+    equal each other; more, by four standard deviations, or exactly the same rows, took part.
+    """
+    known = path.fingerprint
+    if known is None:
+        return ("the rows of the selection are not known, so that it was not checked whether they are among these",)
+    n, design = sample.n_rows, _design(path, sample)
+    n_equal, expected = known.count(design, sample.target), known.repeated * n
+    if n_equal > expected + 4 * math.sqrt(expected) or (n_equal and known.is_of(design, sample.target)):
+        about = "" if known.is_complete and not expected else "about "
+        raise ValueError(
+            f"{about}{n_equal} of the {n} rows took part in the selection, which biases inference; pass rows that did "
+            "not, or split=0.5 to repeat the selection on a part"
+        )
+    if not n_equal:
+        return ()
+    return (
+        f"{n_equal} of the {n} rows equal rows of the selection, as is expected where few values occur; whether they "
+        "took part cannot be checked",
+    )
 
 
 def _design(path: SelectionPath, sample: Sample) -> Table:
@@ -205,26 +225,19 @@ def _design(path: SelectionPath, sample: Sample) -> Table:
 
 
 def _estimates(found: Coefficients, level: float) -> list[Estimate]:
-    errors = np.atleast_1d(found.std_error) if found.std_error is not None else np.full(len(found.names), np.nan)
-    width = _quantile(found, (1 + level) / 2)
+    coefs = np.atleast_1d(found.coef)
+    errors = np.atleast_1d(found.std_error) if found.std_error is not None else np.full(len(coefs), np.nan)
+    df = np.full(len(coefs), found.df_resid if found.statistic == "t" else math.inf)
+    width = -errors * _quantile(found, (1 - level) / 2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        p_values = p_value(found, 0.0)
-    lines = zip(found.names, np.atleast_1d(found.coef), errors, p_values, strict=True)
-    return [
-        Estimate(n, float(b), float(s), float(b - width * s), float(b + width * s), float(p)) for n, b, s, p in lines
-    ]
+        tail = _tail(-np.abs(coefs / errors), df)
+    p_values = np.where(np.isnan(tail), 1.0, 2 * tail)  # 1 for columns that are linear combinations of others
+    columns = (coefs, errors, coefs - width, coefs + width, p_values)
+    return [Estimate(name, *map(float, row)) for name, *row in zip(found.names, *columns, strict=True)]
 
 
 def _quantile(found: Coefficients, share: float) -> float:
     return float(special.stdtrit(found.df_resid, share) if found.statistic == "t" else special.ndtri(share))
-
-
-def p_value(found: Coefficients, null: float) -> Floats:
-    """Two-sided p-values of the coefficients being a number; 1 for columns that are linear combinations of others."""
-    assert found.std_error is not None
-    ratio = -np.abs((np.atleast_1d(found.coef) - null) / np.atleast_1d(found.std_error))
-    tail = special.stdtr(found.df_resid, ratio) if found.statistic == "t" else special.ndtr(ratio)
-    return np.where(np.isnan(tail), 1.0, 2 * tail)
 
 
 # --- splits ----------------------------------------------------------------------------------------------------------
@@ -240,7 +253,8 @@ def aggregated(p_values: Floats) -> Floats:
     Returns
     -------
     ndarray
-        min(1, (1 - log gamma_min) inf over gamma in (gamma_min, 1) of the gamma-quantile of p / gamma).
+        min(1, (1 - log gamma_min) inf over gamma in [gamma_min, 1] of the gamma-quantile of p / gamma); a single
+        p-value is returned as it is.
     """
     ordered, n = np.sort(p_values, axis=0), len(p_values)
     if n == 1:
@@ -260,11 +274,11 @@ def _over_splits(
     place, fits = {c: i for i, c in enumerate(wanted)}, []
     n_rows = 0
     for stream in np.random.SeedSequence(seed).spawn(n_splits):
-        inside = share_of_rows(sample, split, np.random.default_rng(stream))
+        inside = work.observations.share(split, np.random.default_rng(stream))
         others = np.flatnonzero(~inside)
         chosen = columns_of(sample, _features(work, work.search(np.flatnonzero(inside)).selected))
-        part, n_rows = sample.at(others), len(others)
-        known = fit(model, part, chosen) if chosen and len(chosen) < len(others) - 2 else None
+        part, n_rows = work.part(others), len(others)
+        known = fit(model, part, chosen) if chosen and part is not None and len(chosen) < len(others) - 2 else None
         fits.append(({}, None) if known is None else ({c: i for i, c in enumerate(chosen)}, known))
     lines, frequencies = [], {}
     for name, column in zip(names_of(sample, wanted), place, strict=True):
@@ -285,15 +299,27 @@ def _aggregate(name: str, fits: list[tuple[int, Coefficients]], n_splits: int, l
         return Estimate(name, math.nan, math.nan, -math.inf, math.inf, 1.0)
     coefs = np.array([float(np.atleast_1d(known.coef)[i]) for i, known in usable])
     errors = np.array([_error(known, i) for i, known in usable])
-    ones = np.ones(n_splits - len(usable))
+    df = np.array([known.df_resid if known.statistic == "t" else math.inf for _, known in usable])
+    n_tested = np.array([len(known.names) for _, known in usable])
 
-    def joint(null: float, corrected: bool = False) -> float:
-        own = [p_value(known, null)[i] * (len(known.names) if corrected else 1) for i, known in usable]
-        return float(aggregated(np.minimum(1.0, np.concatenate([own, ones]))))
+    def joint(p_values: Floats) -> float:
+        return float(aggregated(np.append(np.minimum(1.0, p_values), np.ones(n_splits - len(usable)))))
 
-    centre, error = float(np.median(coefs)), float(np.median(errors))
-    lower, upper = (_limit(joint, centre, error, sign, 1 - level) for sign in (-1, 1))
-    return Estimate(name, centre, error, lower, upper, joint(0.0, corrected=True))
+    def limit(sign: int) -> float:
+        """The value from which, in one direction, the aggregated one-sided test rejects; infinite if it never does."""
+        inner, outer = (sign * coefs).min(), (sign * coefs).max() + 1e6 * errors.max()
+
+        def excess(null: float) -> float:
+            return joint(_tail((sign * coefs - null) / errors, df)) - (1 - level) / 2
+
+        if excess(outer) > 0:
+            return sign * math.inf
+        return sign * float(optimize.brentq(excess, inner, outer, xtol=1e-6 * float(errors.min())))
+
+    p_value = joint(2 * _tail(-np.abs(coefs / errors), df) * n_tested)
+    low, high = np.quantile(coefs, [LEAST_QUANTILE, 1 - LEAST_QUANTILE])  # apart where splits select unlike models
+    limits = min(limit(-1), float(low)), max(limit(1), float(high))
+    return Estimate(name, float(np.median(coefs)), float(np.median(errors)), *limits, p_value)
 
 
 def _error(known: Coefficients, at: int) -> float:
@@ -301,11 +327,6 @@ def _error(known: Coefficients, at: int) -> float:
     return float(np.atleast_1d(known.std_error)[at])
 
 
-def _limit(joint: Any, centre: float, error: float, sign: int, alpha: float) -> float:
-    """The value, in one direction, at which the aggregated p-value falls to alpha; infinite if it never does."""
-    far = centre + sign * 1e6 * max(error, np.finfo(float).tiny)
-    if joint(far) > alpha:
-        return sign * math.inf
-    if joint(centre) <= alpha:
-        return centre
-    return float(optimize.brentq(lambda null: joint(null) - alpha, centre, far, xtol=1e-6 * max(error, 1e-300)))
+def _tail(ratio: Floats, df: Floats) -> Floats:
+    """Lower tail of Student's t, which is normal where the degrees of freedom are infinite."""
+    return np.where(np.isinf(df), special.ndtr(ratio), special.stdtr(np.where(np.isinf(df), 1.0, df), ratio))

@@ -49,7 +49,7 @@ class Optimism:
     std_error : float
         Standard error of that mean.
     n_bootstrap : int
-        Number of bootstrap samples.
+        Number of bootstrap samples, without those that could not be fitted.
     """
 
     metric: str
@@ -75,6 +75,7 @@ def optimism(
     sample_weight: Any = None,
     offset: Any = None,
     strata: Any = None,
+    sample_groups: Any = None,
 ) -> Optimism:
     """Bootstrap correction of the score of a selection (Harrell, Lee and Mark 1996).
 
@@ -97,6 +98,8 @@ def optimism(
         Number of processes.
     sample_weight, offset, strata : array-like of shape (n_samples,) or str, default=None
         As in `select`.
+    sample_groups : array-like of shape (n_samples,) or str, default=None
+        Groups of dependent rows, which are drawn as a whole.
 
     Returns
     -------
@@ -117,13 +120,13 @@ def optimism(
         )
     if not isinstance(n_bootstrap, Integral) or isinstance(n_bootstrap, bool) or n_bootstrap < 2:
         raise ValueError(f"n_bootstrap must be a whole number from 2; got {n_bootstrap!r}")
-    work = repeated(X, y, Rows(sample_weight, offset, strata), parameters_of(path), "optimism")
+    work = repeated(X, y, Rows(sample_weight, offset, strata, sample_groups), parameters_of(path), "optimism")
     model, sample = model_of(path), work.sample
     columns = columns_of(sample, path.selected)
     apparent = metric(path.model, fit(model, sample, columns), sample, columns)
     streams = np.random.SeedSequence(checked_seed(random_state)).spawn(int(n_bootstrap))
     differences = Parallel(n_jobs=n_jobs)(delayed(_difference)(work, path.model, model, stream) for stream in streams)
-    kept = np.array([d for d in differences if d is not None])
+    kept = np.array([d for d in differences if d is not None and np.isfinite(d)])
     if len(kept) < 2:
         raise ValueError("the rows are so few that hardly a bootstrap sample could be used; pass more rows")
     error = float(kept.std(ddof=1) / np.sqrt(len(kept)))
@@ -131,14 +134,12 @@ def optimism(
 
 
 def _difference(work: Repeated, kind: str, model: Any, stream: np.random.SeedSequence) -> float | None:
-    """The metric on a bootstrap sample minus that on all rows; None where the target does not vary in the sample."""
-    n = work.sample.n_rows
-    rows = np.sort(np.random.default_rng(stream).integers(0, n, n))
-    half = work.search(rows)
-    if not half.estimable:
+    """The metric on a bootstrap sample minus that on all rows; None where the target of the sample cannot be fitted."""
+    drawn = work.part(work.observations.bootstrap(np.random.default_rng(stream)))
+    if drawn is None:
         return None
-    columns = columns_of(work.sample, list(work.sample.choice.features(half.selected)))
-    drawn = work.part(rows)
+    selected = work.searched(drawn).selected
+    columns = columns_of(work.sample, list(work.sample.choice.features(selected)))
     fitted = fit(model, drawn, columns)
     return metric(kind, fitted, drawn, columns) - metric(kind, fitted, work.sample, columns)
 
@@ -151,7 +152,7 @@ def metric(kind: str, fitted: Coefficients, sample: Sample, columns: list[int]) 
     if sample.offset is not None:
         scores = scores + np.asarray(sample.offset, dtype=np.float64)[:, None]
     if isinstance(target, Survival):
-        return concordance(target, scores[:, 0])
+        return concordance(target, scores[:, 0], weights, sample.strata)
     if isinstance(target, Categorical):
         if fitted.priors is None:  # log odds against the first class
             scores = np.column_stack([np.zeros(n), scores])
@@ -161,22 +162,36 @@ def metric(kind: str, fitted: Coefficients, sample: Sample, columns: list[int]) 
         centre = np.average(target.values, axis=0, weights=weights)
         squares = [weights @ (target.values - m) ** 2 for m in (scores, centre)]
         return 1 - float(squares[0].sum() / squares[1].sum())
-    null = np.full(n, np.average(target, weights=weights))
-    deviances = [float(weights @ _deviance(kind, target, mean)) for mean in (np.exp(scores[:, 0]), null)]
+    exposure = np.ones(n) if sample.offset is None else np.exp(np.asarray(sample.offset, dtype=np.float64))
+    if kind == "poisson":  # the maximum likelihood without features
+        null = exposure * (weights @ target / (weights @ exposure))
+    else:
+        null = exposure * np.average(target / exposure, weights=weights)
+    with np.errstate(over="ignore"):  # of fits that diverge
+        means = np.exp(scores[:, 0]), null
+        deviances = [float(weights @ _deviance(kind, target, mean)) for mean in means]
     return 1 - deviances[0] / deviances[1]
 
 
 def _deviance(kind: str, y: Floats, mean: Floats) -> Floats:
     if kind == "poisson":
-        return np.asarray(2 * (special.xlogy(y, y / mean) - (y - mean)))
+        return np.asarray(2 * special.kl_div(y, mean))
     return np.asarray(2 * ((y - mean) / mean - np.log(y / mean)))
 
 
-def concordance(target: Survival, risk: Floats) -> float:
-    """Harrell's c: share of the usable pairs in which the row with the earlier event has the larger risk."""
+def concordance(target: Survival, risk: Floats, weights: Floats | None = None, strata: Any = None) -> float:
+    """Harrell's c: share of the usable pairs in which the row with the earlier event has the larger risk.
+
+    A row that is censored at the time of an event has outlived it. Pairs of different strata are not usable.
+    """
+    w = np.ones(len(risk)) if weights is None else weights
+    stratum = np.zeros(len(risk), dtype=np.intp)
+    if strata is not None:
+        stratum = np.unique(np.asarray(strata).astype(str), return_inverse=True)[1].ravel()
     concordant = usable = 0.0
     for i in np.flatnonzero(target.event):
-        later = target.time > target.time[i]
-        usable += np.count_nonzero(later)
-        concordant += np.count_nonzero(risk[later] < risk[i]) + 0.5 * np.count_nonzero(risk[later] == risk[i])
-    return concordant / usable if usable else 0.5
+        outlives = (target.time > target.time[i]) | ((target.time == target.time[i]) & ~target.event)
+        outlives &= stratum == stratum[i]
+        usable += w[i] * w[outlives].sum()
+        concordant += w[i] * w[outlives] @ ((risk[outlives] < risk[i]) + 0.5 * (risk[outlives] == risk[i]))
+    return float(concordant / usable) if usable else 0.5

@@ -68,7 +68,7 @@ class Stability:
     from_blocks : bool
         Whether halves were sums of the moments of blocks of rows.
     n_empty : int
-        Half-samples on which the target does not vary, or has too few rows of all classes but one, so that nothing was
+        Half-samples on which the target does not vary, or has a single row of all classes but one, so that nothing was
         selected there.
     params : mapping of str to object
         Parameters of the selection.
@@ -281,7 +281,8 @@ def stability(
     """How often each feature, and each pair of features, is selected on random halves of the rows.
 
     Complementary pairs stability selection (Shah and Samworth 2013): the rows are split at random into two halves, the
-    selection is made on each, and this is repeated. Rows are dealt at random, stratified by class (Cox: by event).
+    selection is made on each, and this is repeated. Rows are dealt at random, stratified by class (Cox: by event). In a
+    half, classes of a single row are omitted.
 
     Parameters
     ----------
@@ -294,7 +295,8 @@ def stability(
     random_state : int or None, default=None
         Seed of the halves, and of estimators; None is 0.
     sample_weight, offset, strata, metadata : array-like of shape (n_samples,), default=None
-        As in `select`; halves are halves of the rows, whatever their weights.
+        As in `select`. A row with a weight of 3 is three observations, which are dealt to the halves one by one;
+        weights that are not whole numbers, and those of an estimator, stay with their row.
     sample_groups : array-like of shape (n_samples,) or str, default=None
         Groups of dependent rows, which stay in one half.
     strategy, model, criterion, enter, leave, drop, max_features, include, exclude, groups, missing, solver, cv, n_jobs

@@ -58,8 +58,8 @@ n_jobs, random_state, max_time, checkpoint
 
     Notes
     -----
-    A row of weight 2 is in one half, whereas two equal rows may be in two: as for other methods that draw subsets of
-    rows, weights and repeated rows are equivalent on average only.
+    A row with a weight of 2 is two observations, which may be in different halves. Observations are dealt in the order
+    of the table, so that another order of the rows, as another seed, gives other halves.
 
     Examples
     --------

@@ -109,6 +109,6 @@ class SumsBlocks(Protocol):
         """The blocks of a sample, given the block of each row; None where the rows themselves are the better source."""
         ...
 
-    def prefers_blocks(self, sample: Any, solver: str, n_blocks: int) -> bool:
-        """Whether sums over blocks cost less than the rows themselves."""
+    def prefers_blocks(self, sample: Any, criterion: Any, solver: str, n_blocks: int) -> bool:
+        """Whether sums over blocks suffice for a criterion, and cost less than the rows themselves."""
         ...

@@ -13,6 +13,8 @@ from dropstep.presentation.plots import COLOURS, GREY, PALE, axes_of, ink
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+LABEL_HEIGHT = 0.045  # of a frequency: labels of features that are selected equally often do not overlap
+
 
 def plot_stability(
     frequencies: NDArray[np.float64], names: Sequence[str], threshold: float, limit: int, ax: Axes | None
@@ -43,11 +45,13 @@ def plot_stability(
         chosen = final[unit] >= threshold
         style: dict[str, Any] = {"color": COLOURS["forward"], "lw": 1.8} if chosen else {"color": PALE, "lw": 1.0}
         ax.plot(sizes, frequencies[:, unit], zorder=2 if chosen else 1, **style)
+    height = np.inf
     for unit in order[:limit]:
         if final[unit] >= threshold:
+            height = min(float(final[unit]), height - LABEL_HEIGHT)  # below the label above it
             ax.annotate(
                 names[unit],
-                (sizes[-1], final[unit]),
+                (sizes[-1], height),
                 xytext=(4, 0),
                 textcoords="offset points",
                 va="center",

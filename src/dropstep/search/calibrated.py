@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 from dropstep.models.base import Bools, Scan
 
 
@@ -57,20 +59,22 @@ class Permutation:
             )
 
     def justifies_one(self, scan: Scan, at: int) -> bool:
-        if scan.nulls is None:
-            raise ValueError(
-                f"Permutation({self.level:g}) permutes the residuals of least squares, which this model does not have; "
-                "use Significance, or a number"
-            )
-        return scan.nulls.p_value(int(scan.units[at]), int(self.n_permutations), self.seed) <= self.level
+        return self._p_value(scan, at) <= self.level
+
+    def justifies(self, scan: Scan) -> Bools:
+        return np.array([self.justifies_one(scan, at) for at in range(len(scan.units))], dtype=bool)
 
     def compared(self, scan: Scan, at: int) -> tuple[str, float, float]:
         """The quantity, its value and its limit: see `rules.Comparison`."""
-        assert scan.nulls is not None
-        return "p", scan.nulls.p_value(int(scan.units[at]), int(self.n_permutations), self.seed), self.level
+        return "p", self._p_value(scan, at), self.level
 
-    def justifies(self, scan: Scan) -> Bools:
-        raise ValueError(f"Permutation({self.level:g}) decides what may enter; use Significance for leave and drop")
+    def _p_value(self, scan: Scan, at: int) -> float:
+        if scan.nulls is None:
+            raise ValueError(
+                f"Permutation({self.level:g}) permutes the residuals of least squares row by row, which Moments and "
+                "other models do not have; pass X and y for model 'linear' or 'discriminant', or use Significance"
+            )
+        return scan.nulls.p_value(int(scan.units[at]), int(self.n_permutations), self.seed)
 
 
 @dataclass(frozen=True)

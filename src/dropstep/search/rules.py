@@ -227,7 +227,7 @@ def as_rules(
 
 def _price(enter: Any, criterion: CriterionInfo, max_features: int | None) -> float:
     """What a feature must gain in an exhaustive search; -inf for the best set of `max_features`."""
-    if not isinstance(enter, str | Significance | StandardErrors):
+    if isinstance(enter, Real):
         return float(enter)
     if not _is_auto(enter):
         raise ValueError(f"exhaustive compares sets by their scores, so that enter must be a number; got {enter!r}")

@@ -177,6 +177,44 @@ def test_overdispersed_counts_are_noted_with_the_ratio() -> None:
     assert not any("overdispersed" in note for note in select(X, rng.poisson(3, size=60), model="poisson").notes)
 
 
+@pytest.mark.parametrize("model", ["logistic", "poisson", "gamma", "cox"])
+def test_near_collinearity_is_noted_with_the_condition_number(model: str) -> None:
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((200, 1)) + np.array([0.0, 0.005]) * rng.standard_normal((200, 2))
+    eta = 0.5 * Z[:, 0]
+    targets = {
+        "logistic": eta + rng.logistic(size=200) > 0,
+        "poisson": rng.poisson(np.exp(eta)),
+        "gamma": rng.gamma(3, np.exp(eta)),
+        "cox": np.column_stack([rng.exponential(np.exp(-eta)), rng.random(200) < 0.7]),
+    }
+    both = select(Z, targets[model], model=model, include=[0, 1], enter=np.inf)
+    (note,) = (note for note in both.notes if "nearly collinear" in note)
+    number = float(note.split("condition number ")[1].split(")")[0])
+    plain = Z - Z.mean(axis=0)
+    assert number == pytest.approx(np.linalg.cond(plain / np.linalg.norm(plain, axis=0)), rel=0.3)  # by weights
+    alone = select(Z, targets[model], model=model, include=[0], enter=np.inf)
+    assert not any("collinear" in note for note in alone.notes)
+
+
+def test_classes_of_few_rows_are_noted_with_their_number() -> None:
+    y = np.array(["few"] * 3 + ["many"] * (len(X) - 3))
+    (note,) = (note for note in select(X, y, model="logistic").notes if "class" in note)
+    assert note == "class 'few' has 3 rows; what separates it is uncertain"
+    weights = np.ones(len(X)) * 2
+    notes = select(X, y, model="logistic", sample_weight=weights).notes
+    assert not any("class" in note for note in notes)
+
+
+def test_means_that_underflow_are_not_divided_by() -> None:
+    """Counts of 0 whose mean is 0 in floating point are fitted exactly: they add nothing to Pearson's statistic."""
+    x = np.r_[np.full(20, -1e3), np.linspace(0, 1, 40)]
+    y = np.r_[np.zeros(20), np.random.default_rng(0).poisson(np.exp(1 + np.linspace(0, 1, 40)))]
+    path = select(x[:, None], y, model="poisson", include=[0], enter=np.inf)
+    assert path.coefficients is not None
+    assert path.coefficients.coef[0] > 0.7
+
+
 # --- input -----------------------------------------------------------------------------------------------------------
 
 

@@ -98,8 +98,9 @@ class PoissonLocal(Pointwise):
 
     @cached_property
     def pearson(self) -> float:
+        squares = (self._y - self._mu) ** 2  # 0 where a mean underflows to a count of 0
         with np.errstate(divide="ignore", over="ignore"):
-            return float(self._w @ ((self._y - self._mu) ** 2 / self._mu))
+            return float(self._w @ np.divide(squares, self._mu, out=np.zeros_like(squares), where=squares > 0))
 
 
 class GammaLocal(Pointwise):

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 MIN_ROWS = 3
+MIN_CLASS = 5  # rows of a class, below which a note says how few they are
 WHOLE = 1e-9  # difference from an integer that counts as rounding
 
 
@@ -110,8 +111,10 @@ class LikelihoodFamily:
         likelihood, order, stratum = self._likelihood(sample, weights, table.n_rows)
         w = np.ones(len(order)) if weights is None else weights[order]
         design = design_of(_rows(table.matrix, order), table, w, stratum)
-        labels = tuple(sample.target.labels.tolist()) if isinstance(sample.target, Categorical) else None
-        return LikelihoodProblem(likelihood, design, table.names, self.shortlist, labels)
+        labels, class_counts = None, None
+        if isinstance(sample.target, Categorical):
+            labels, class_counts = tuple(sample.target.labels.tolist()), np.bincount(sample.target.codes, weights)
+        return LikelihoodProblem(likelihood, design, table.names, self.shortlist, labels, class_counts)
 
     def folds(self, sample: Sample, cv: Any) -> tuple[Fold, ...]:
         """The folds of a sample; classes, and events of survival times, are stratified."""
@@ -333,6 +336,7 @@ class LikelihoodProblem:
     names: tuple[str, ...] | None
     shortlist: int | None
     labels: tuple[Any, ...] | None = None
+    class_counts: NDArray[Any] | None = None
 
     @property
     def n_columns(self) -> int:
@@ -348,5 +352,8 @@ class LikelihoodProblem:
         return GeneralizedLinear(self.likelihood, self.design, resolved, units, self.shortlist, self.labels)
 
     def notes(self, model: GeneralizedLinear, excluded: set[int]) -> Iterator[str]:
-        """Notes on separation, convergence, overdispersion and too few rows."""
-        return notes(model, self.names)
+        """Notes on separation, convergence, collinearity, overdispersion and too few rows."""
+        yield from notes(model, self.names)
+        if self.class_counts is not None and self.labels is not None and self.class_counts.min() < MIN_CLASS:
+            c = int(self.class_counts.argmin())
+            yield f"class {str(self.labels[c])!r} has {self.class_counts[c]:g} rows; what separates it is uncertain"

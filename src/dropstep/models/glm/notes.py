@@ -12,6 +12,7 @@ from dropstep.models.glm.likelihood import Pointwise
 from dropstep.models.glm.model import GeneralizedLinear
 
 OVERDISPERSED = 0.001  # level of the test for overdispersion
+MAX_CONDITION = 100.0  # condition number from which coefficients are unstable
 MIN_RATIO = 1.5  # Pearson ratio below which overdispersion is not reported
 
 
@@ -32,8 +33,27 @@ def notes(model: GeneralizedLinear, names: tuple[str, ...] | None) -> Iterator[s
             f"{listed(table, list(model.units.columns(aside)))}: a fit with it did not converge; "
             "set aside where that happened"
         )
+    yield from _collinearity(model)
     yield from _overdispersion(model)
     yield from _too_few_rows(model)
+
+
+def _collinearity(model: GeneralizedLinear) -> Iterator[str]:
+    """The condition number of the selected features, in the metric of the fit."""
+    if model.likelihood.n_outputs > 1 or model.fit.separated or len(model.fitted.columns) < 2:
+        return
+    first = int(model.likelihood.has_intercept)
+    covariance = model.fitted.covariance[first:, first:]
+    scale = np.sqrt(covariance.diagonal())
+    if not np.isfinite(scale).all() or not scale.all():
+        return
+    values = np.linalg.eigvalsh(covariance / np.outer(scale, scale))
+    condition = np.sqrt(values[-1] / max(values[0], np.finfo(float).tiny))
+    if condition > MAX_CONDITION:
+        yield (
+            f"the selected features are nearly collinear (condition number {condition:.3g}): their coefficients are "
+            "uncertain, and other rows may select others"
+        )
 
 
 def _overdispersion(model: GeneralizedLinear) -> Iterator[str]:

@@ -18,7 +18,7 @@ from dropstep.data.rearrange import without_levels
 from dropstep.data.sample import Features, Rows, Sample, sample_of
 from dropstep.data.sources import RowSource
 from dropstep.data.sources.sample import SourceSample, source_sample
-from dropstep.data.target import Continuous, Target, as_target
+from dropstep.data.target import Categorical, Continuous, Target, as_target
 from dropstep.models.base import Bools, Family, Floats, Units
 from dropstep.models.folds import Fold
 from dropstep.models.held_out import Losses, class_losses, predictor, row_weights
@@ -152,9 +152,12 @@ class LeastSquaresFamily:
             problem = problem_of(sample.table, sample.target, sample.weights, solver, limit, from_all=from_all)
         return LeastSquaresProblem(problem, sample, max_features)
 
-    def prefers_blocks(self, sample: Sample | MomentsSample, solver: str, n_blocks: int) -> bool:
-        """Whether sums over blocks cost less than the rows themselves."""
+    def prefers_blocks(self, sample: Sample | MomentsSample, criterion: Any, solver: str, n_blocks: int) -> bool:
+        """Whether sums over blocks suffice for a criterion, and cost less than the rows themselves."""
         if not isinstance(sample, Sample) or solver == "columns":
+            return False
+        kind = "discriminant" if isinstance(sample.target, Categorical) else "linear"
+        if isinstance(as_criterion(criterion, kind), OfRows):
             return False
         n, p = sample.table.matrix.shape
         return prefers_blocks(n, p, n_blocks) and (solver == "gram" or choose_solver(n // 2, p) == "gram")

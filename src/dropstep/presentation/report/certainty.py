@@ -24,18 +24,25 @@ METRICS = {
 
 def stability_sentences(found: Stability, path: SelectionPath) -> str:
     """The result of repeating the selection on half-samples, in plain words."""
-    n, chosen = 2 * found.n_pairs, set(found.selected(STABLE))
-    stable = [name for j, name in zip(path.selected, path.selected_names, strict=True) if j in chosen]
-    unsure = [name for j, name in zip(path.selected, path.selected_names, strict=True) if j not in chosen]
-    sentences = [f"The selection was repeated on {n} random halves of the rows."]
-    if stable:
-        sentences.append(f"Selected on at least {STABLE:.0%} of them: {', '.join(stable)}.")
-    if unsure:
-        sentences.append(f"Selected less often, so that other rows might not select them: {', '.join(unsure)}.")
-    bound = found.false_selections(STABLE)
+    stable = found.selected(STABLE)
+    named = {
+        f"Selected on at least {STABLE:.0%} of them": [j for j in path.selected if j in stable],
+        "Selected less often, so that other rows might not select them": [j for j in path.selected if j not in stable],
+        "Selected as often, but not on all rows together": [j for j in stable if j not in path.selected],
+    }
+    sentences = [f"The selection was repeated on {2 * found.n_pairs} random halves of the rows."]
+    if found.n_empty:
+        sentences.append(
+            f"On {found.n_empty} of them nothing could be fitted, because the target hardly varies there; they count "
+            "as halves that select nothing."
+        )
+    sentences += [f"{text}: {', '.join(found.names(features))}." for text, features in named.items() if features]
+    if not stable:
+        return " ".join([*sentences, f"No feature is selected on at least {STABLE:.0%} of them."])
     sentences.append(
-        f"Among all features that reach {STABLE:.0%}, at most {number(bound)} false ones are expected (selected no "
-        "more often than a random choice; bound of Shah and Samworth for a unimodal distribution)."
+        f"Among the features that reach {STABLE:.0%}, at most {number(found.false_selections(STABLE))} false ones are "
+        "expected, which are selected no more often than by a random choice (bound of Shah and Samworth 2013 for a "
+        "unimodal distribution)."
     )
     return " ".join(sentences)
 
@@ -45,6 +52,11 @@ def holdout_sentences(found: HeldOut) -> str:
     text = (
         f"On {found.n_rows} rows that took no part in the selection, {METRICS[found.metric]} is {number(found.score)}."
     )
+    if found.metric == "accuracy":
+        text += f" The most frequent class has a share of {number(found.baseline)}."
+    elif found.score < found.baseline:
+        without = "a random order" if found.metric == "concordance" else "their mean"
+        text += f" This is worse than {without}, which needs no features."
     if found.inference is not None and found.inference.rows:
         text += (
             f" Coefficients and {found.inference.level:.0%} intervals fitted on these rows are not biased by the "
