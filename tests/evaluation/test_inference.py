@@ -365,3 +365,16 @@ def test_optimism_is_refused(diabetes):
         optimism(select(X, y, model=LinearRegression(), max_features=1), X, y)
     with pytest.raises(ValueError, match="n_bootstrap must be a whole number from 2; got 1"):
         optimism(select(X, y), X, y, n_bootstrap=1)
+
+
+def test_inference_and_optimism_print_as_text() -> None:
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    path = select(X[:200], y[:200])
+    lines = str(infer(path, X[200:], y[200:])).splitlines()
+    assert lines[0].split() == ["feature", "estimate", "std.", "error", "95%", "interval", "p"]
+    assert [line.split()[0] for line in lines[2:-1]] == list(path.selected_names)
+    assert lines[-1] == "on held-out rows (242 rows)"
+    text = str(optimism(path, X[:200], y[:200], n_bootstrap=10))
+    assert re.fullmatch(
+        r"r2: 0\.\d+ on the rows of the selection, 0\.\d+ expected on new rows \(.* 10 bootstrap samples\)", text
+    )

@@ -347,3 +347,14 @@ def test_data_that_are_refused(result):
         result.false_selections(0.6, "convex")
     with pytest.raises(ValueError, match="y must contain target values, not the name 'y'; pass the column"):
         StabilitySelector().fit(X, "y")
+
+
+def test_stability_prints_the_most_frequent_features_first() -> None:
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    result = stability(X, y, n_pairs=10, random_state=0)
+    shares = dict(zip(X.columns, result.frequencies, strict=True))
+    often = sorted((name for name in shares if shares[name] >= 0.1), key=lambda name: -shares[name])
+    assert str(result) == "selected on 20 half-samples: " + ", ".join(f"{name} {shares[name]:.0%}" for name in often)
+    rng = np.random.default_rng(0)
+    nothing = stability(rng.normal(size=(40, 3)), rng.normal(size=40), n_pairs=5)
+    assert str(nothing) == "selected on 10 half-samples: no feature on 10% of them or more"

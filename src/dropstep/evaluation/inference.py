@@ -17,6 +17,7 @@ from dropstep.data.table import Table
 from dropstep.evaluation.halves import Repeated, repeated
 from dropstep.evaluation.refits import columns_of, fit, model_of, names_of
 from dropstep.parameters import checked_seed
+from dropstep.presentation.text import plain, table
 from dropstep.result import SelectionPath
 
 Floats = NDArray[np.float64]
@@ -74,6 +75,16 @@ class Inference:
     n_splits: int = 0
     frequencies: dict[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        head = ["feature", "estimate", "std. error", f"{self.level:.0%} interval", "p"]
+        rows = []
+        for name, *numbers, p in self.rows:
+            estimate, error, lower, upper = map(plain, numbers)
+            rows.append([name, estimate, error, f"{lower} to {upper}", f"{p:.2g}"])
+        made = f"{self.n_splits} random splits, {self.n_rows} rows each" if self.n_splits else f"{self.n_rows} rows"
+        lines = [table(head, rows, "<>>>>") if rows else "no feature is selected", f"on held-out rows ({made})"]
+        return "\n".join([*lines, *self.notes])
 
     def to_frame(self) -> Any:
         """Convert to a pandas DataFrame.

@@ -19,6 +19,7 @@ from dropstep.evaluation.halves import Repeated, repeated
 from dropstep.evaluation.inference import parameters_of
 from dropstep.evaluation.refits import columns_of, fit, model_of
 from dropstep.parameters import checked_seed
+from dropstep.presentation.text import plain
 from dropstep.result import SelectionPath
 
 Floats = NDArray[np.float64]
@@ -62,6 +63,13 @@ class Optimism:
     def corrected(self) -> float:
         """The metric that is expected on new rows: apparent minus optimism."""
         return self.apparent - self.optimism
+
+    def __str__(self) -> str:
+        spread = f"optimism {plain(self.optimism, 2)} ± {plain(self.std_error, 2)}"
+        return (
+            f"{self.metric}: {plain(self.apparent)} on the rows of the selection, {plain(self.corrected)} expected on "
+            f"new rows ({spread}, {self.n_bootstrap} bootstrap samples)"
+        )
 
 
 def optimism(

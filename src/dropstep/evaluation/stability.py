@@ -15,6 +15,7 @@ from dropstep.data.sample import Rows
 from dropstep.evaluation.bounds import Assumption, bound
 from dropstep.evaluation.halves import Half, half_samples, repeated
 from dropstep.parameters import checked_seed, with_parameters
+from dropstep.presentation.text import count, plain_names
 from dropstep.result import feature_names
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ class Pair(NamedTuple):
     second: int
     together: float
     either: float
+
+
+MIN_LISTED = 0.1  # frequency from which a feature is printed
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,9 +85,11 @@ class Stability:
     >>> result = stability(X, y, n_pairs=50, random_state=0)
     >>> result.names(result.selected(0.9))
     ('bmi', 's5')
+    >>> print(result)
+    selected on 100 half-samples: bmi ...
     """
 
-    selections: Bools
+    selections: Bools = field(repr=False)
     path: Floats = field(repr=False)
     members: tuple[tuple[int, ...], ...] = field(repr=False)
     candidates: Bools = field(repr=False)
@@ -93,6 +99,15 @@ class Stability:
     from_blocks: bool
     n_empty: int
     params: Mapping[str, Any] = field(repr=False)
+
+    def __str__(self) -> str:
+        order = np.argsort(-self.frequencies, kind="stable")
+        often = order[self.frequencies[order] >= MIN_LISTED]
+        shares = [
+            f"{name} {self.frequencies[j]:.0%}" for name, j in zip(self.names(often.tolist()), often, strict=True)
+        ]
+        found = plain_names(shares) if shares else f"no feature on {MIN_LISTED:.0%} of them or more"
+        return f"selected on {count(2 * self.n_pairs, 'half-sample')}: {found}"
 
     @property
     def n_pairs(self) -> int:
