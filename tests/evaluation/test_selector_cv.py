@@ -11,12 +11,19 @@ from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, TimeSeriesSplit, cross_val_score
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    PredefinedSplit,
+    StratifiedKFold,
+    TimeSeriesSplit,
+    cross_val_score,
+)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dropstep import Moments, Selector, SelectorCV
+from dropstep import Moments, Selector, SelectorCV, compare, select
 from mixed_tables import ugly
 
 mpl.use("Agg")
@@ -102,9 +109,10 @@ def test_rows_that_belong_together_and_time() -> None:
     np.testing.assert_allclose(found.cv_paths_.losses[:, -1], -scores, rtol=1e-9)
 
 
-def test_the_nested_error_is_that_of_selectors_fitted_in_the_folds() -> None:
+@pytest.mark.parametrize("criterion", ["auto", "cv"])
+def test_the_nested_error_is_that_of_selectors_fitted_in_the_folds(criterion: str) -> None:
     X, y = load_diabetes(return_X_y=True)
-    selector = SelectorCV(strategy="forward", cv=3, max_features=5)
+    selector = SelectorCV(strategy="forward", criterion=criterion, cv=3, max_features=5)
     found = selector.nested_error(X, y)
     expected, sizes = [], []
     for train, test in KFold(3).split(X):
@@ -171,6 +179,89 @@ def test_factors_weights_frames_and_the_plot() -> None:
     assert axes.get_xlabel() == "number of features"
 
 
+# --- selections that are cross-validated themselves ------------------------------------------------------------------
+
+
+def grouped() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows of 12 groups, in random order, with an effect of the group that features 3 and 4 identify."""
+    rng = np.random.default_rng(11)
+    groups = rng.permutation(np.repeat(np.arange(12), 8))
+    X, effect = rng.normal(size=(96, 6)), rng.normal(size=(12, 3))
+    X[:, 3:5] += 2 * effect[groups, :2]
+    return X, 3 * X[:, 0] + 2 * X[:, 1] + 2 * effect[groups, 2] + rng.normal(size=96), groups
+
+
+@pytest.mark.parametrize(
+    ("cv", "with_groups"),
+    [
+        (3, False),
+        (3, True),
+        (np.int64(4), True),
+        (GroupKFold(4), True),
+        (KFold(4, shuffle=True, random_state=5), False),
+    ],
+)
+@pytest.mark.parametrize("model", ["linear", LinearRegression()])
+def test_the_same_splitter_divides_the_training_rows(cv, with_groups: bool, model) -> None:
+    X, y, groups = grouped()
+    criterion = "cv" if model == "linear" else "neg_mean_squared_error"
+    given = {"model": model, "criterion": criterion, "cv": cv, "strategy": "forward", "max_features": 3}
+    per_row = {"sample_groups": groups} if with_groups else {}
+    found = SelectorCV(**given).fit(X, y, **per_row)
+    splitter = cv if hasattr(cv, "split") else GroupKFold(int(cv)) if with_groups else KFold(int(cv))
+    labels = groups if with_groups else None
+    folds = list(splitter.split(X, y, labels))
+    assert len(found.cv_paths_.paths) == len(folds)
+    for (train, test), path in zip(folds, found.cv_paths_.paths, strict=True):
+        inner = list(splitter.split(X[train], y[train], None if labels is None else labels[train]))
+        expected = select(X[train], y[train], **given | {"cv": inner}, enter=-math.inf)
+        assert path[3].selected == expected.selected
+        fit = LinearRegression().fit(X[train][:, expected.selected], y[train])
+        error = np.mean((fit.predict(X[test][:, expected.selected]) - y[test]) ** 2)
+        assert path[3].loss == pytest.approx(error, rel=1e-9)
+    final = select(X, y, **given | {"cv": folds, "max_features": found.n_features_}, enter=-math.inf)
+    assert found.path_.selected == final.selected
+
+
+def test_groups_of_rows_change_what_is_selected_inside() -> None:
+    X, y, groups = grouped()
+    selector = SelectorCV(criterion="cv", cv=4, strategy="forward", max_features=3)
+    together, apart = clone(selector).fit(X, y, sample_groups=groups), clone(selector).fit(X, y)
+    assert [path[3].selected for path in together.cv_paths_.paths] != [
+        path[3].selected for path in apart.cv_paths_.paths
+    ]
+
+
+@pytest.mark.parametrize("model", ["linear", LinearRegression()])
+def test_a_list_of_folds_cannot_divide_the_training_rows(model) -> None:
+    X, y, _ = grouped()
+    criterion, folds = "cv" if model == "linear" else "r2", list(KFold(3).split(X))
+    message = "the selection is itself cross-validated, and divides the training rows of each fold again, which a list"
+    with pytest.raises(ValueError, match=message):
+        SelectorCV(model=model, criterion=criterion, cv=folds).fit(X, y)
+    with pytest.raises(ValueError, match=message):
+        compare(X, y, model=model, criterion=criterion, cv=folds)
+    assert SelectorCV(cv=folds).fit(X, y).cv_paths_.losses.shape[0] == 3
+    predefined = PredefinedSplit(np.arange(96) % 3)
+    with pytest.raises(ValueError, match=r"cv yields row 9\d, but there are 64 rows"):
+        SelectorCV(model=model, criterion=criterion, cv=predefined).fit(X, y)
+    few = SelectorCV(model=model, criterion=criterion, cv=GroupKFold(3))
+    with pytest.raises(ValueError, match=r"the training rows of fold 1 are divided again: .* number of groups: 2"):
+        few.fit(X, y, sample_groups=np.arange(96) % 3)
+
+
+def test_compare_divides_the_training_rows_by_the_same_splitter() -> None:
+    X, y, groups = grouped()
+    splitter = GroupKFold(4)
+    given = {"model": "linear", "criterion": "cv"}
+    row = compare(X, y, **given, strategies=("forward",), cv=splitter, sample_groups=groups)["forward"]
+    for (train, _), features in zip(splitter.split(X, y, groups), row.features, strict=True):
+        inner = list(splitter.split(X[train], y[train], groups[train]))
+        assert features == select(X[train], y[train], **given, strategy="forward", cv=inner).selected_names
+    assert row.path.score == select(X, y, **given, strategy="forward", cv=4, sample_groups=groups).score
+    assert compare(X, y, strategies=("forward",), cv=4)["forward"].path.params == {"strategy": "forward"}
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
@@ -188,8 +279,6 @@ def test_messages(parameters, message: str) -> None:
 
 
 def test_moments_have_no_rows() -> None:
-    from dropstep import compare
-
     X, y = load_diabetes(return_X_y=True)
     with pytest.raises(ValueError, match="repeated on parts of the rows, which Moments do not have"):
         compare(Moments.of(X, y), None)

@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from dropstep.data.sample import Rows as PerRow
 from dropstep.data.sample import Sample
 from dropstep.data.target import Categorical
-from dropstep.evaluation.fold_paths import Chosen, Trained, at_the_end
+from dropstep.evaluation.fold_paths import Chosen, Trained, at_the_end, is_cross_validated
 from dropstep.models.folds import Fold
 from dropstep.parameters import NAMES, Parameters
 from dropstep.result import SelectionPath, feature_names
@@ -233,7 +234,9 @@ def compare(
         Names of strategies, or objects such as `FBED(rounds=2)`.
     cv : int, splitter or iterable, default=5
         Folds. An integer is a number of folds of shuffled rows (by `random_state`, 0 if None), stratified by class,
-        that keep the rows of one of `sample_groups` together.
+        that keep the rows of one of `sample_groups` together. A selection that is cross-validated itself (criterion
+        "cv", estimators) divides the training rows, with their groups, by the same splitter, or into as many folds as
+        `Selector` does; a list of folds is then refused.
     n_jobs : int or None, default=None
         Number of threads that run the folds. Results do not depend on it.
     sample_weight, offset, strata, sample_groups : array-like of shape (n_samples,) or str, default=None
@@ -261,6 +264,8 @@ def compare(
     if unknown := [name for name in parameters if name not in NAMES or name == "strategy"]:
         raise TypeError(f"compare has no parameter {unknown[0]!r}; those of select are {', '.join(NAMES[1:])}")
     given = Parameters(**parameters, n_jobs=n_jobs)
+    if is_cross_validated(given):
+        given = replace(given, cv=cv)
     per_row = PerRow(sample_weight, offset, strata, sample_groups)
     trained = Trained.of(X, y, per_row, given)
     folds = _folds(trained, cv, given.random_state)
@@ -369,12 +374,12 @@ def _counted(tick: Tick | None, total: int) -> Callable[[str], None]:
 
 def _folds(trained: Trained, cv: Any, random_state: Any) -> tuple[Fold, ...]:
     """Folds of the rows; a number of folds is one of shuffled rows."""
-    if not isinstance(cv, int) or isinstance(cv, bool) or cv < 2:
+    if not isinstance(cv, Integral) or isinstance(cv, bool) or int(cv) < 2:
         return trained.folds(cv)
     from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
     groups, labels, n = trained.groups, trained.strata, trained.n_rows
-    n_units = n if groups is None else len(np.unique(groups))
+    cv, n_units = int(cv), n if groups is None else len(np.unique(groups))
     if n_units < cv:
         unit = "rows" if groups is None else "groups of rows"
         raise ValueError(f"{cv} folds require at least {cv} {unit}; there are {n_units}")

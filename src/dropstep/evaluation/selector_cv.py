@@ -154,7 +154,8 @@ checkpoint
         Largest number of features that is compared; None compares up to 100, as far as the rows suffice.
     cv : int, splitter or iterable, default=None
         Folds; None is 5. An integer stratifies classes (and events), and keeps the rows of one of `sample_groups`
-        together. A model or criterion that is cross-validated itself uses it again on the training rows.
+        together. A selection that is cross-validated itself (criterion "cv", estimators) divides the training rows of
+        each fold, with their groups, by the same number or splitter again; a list of folds is then refused.
     n_jobs : int, default=None
         Number of threads that run the folds. Results do not depend on it.
     choose : {"best", "one_se"}, default="best"
