@@ -163,6 +163,9 @@ def test_estimators_with_their_scorer() -> None:
     assert found.cv_paths_.loss == "negative_accuracy"
     assert found.n_features_ == 2
     assert found.cv_paths_.mean[0] == pytest.approx(-np.mean(y == 1), abs=0.02)
+    found = SelectorCV(model=GaussianNB(), criterion="neg_log_loss", max_features=1, cv=3).fit(X[:, :3], y)
+    assert found.cv_paths_.loss == "log_loss"
+    assert 0 < found.cv_paths_.mean[1] < found.cv_paths_.mean[0]
 
 
 def test_factors_weights_frames_and_the_plot() -> None:

@@ -98,6 +98,7 @@ def _result(row: Row, design: Design) -> dict[str, Any]:
         "n_features": _size(row, design) if path is None else len(path.selected),
         "score": None if path is None else path.score,
         "n_evaluations": None if path is None else path.n_evaluations,
+        "n_fits": None if path is None else path.n_fits,
         "seconds": None if path is None else row.seconds,
         "features_in_folds": [list(names) for names in row.features],
         "errors": {e.model: {"mean": e.mean, "deviation": e.deviation, "folds": list(e.folds)} for e in row.errors},

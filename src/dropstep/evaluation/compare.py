@@ -99,7 +99,7 @@ class Comparison:
     rows : tuple of Row
         One per strategy, then one with all features and one with none.
     measure : {"rmse", "error_rate", "mean_deviance", "partial_deviance"} or str
-        What the errors are; for an estimator the negative of its score.
+        What the errors are; for an estimator the loss of a scorer such as neg_log_loss, or the negative of another.
     n_folds : int
         Number of folds.
     """
