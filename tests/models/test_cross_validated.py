@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import tracemalloc
 from functools import cache
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,12 +28,16 @@ from sklearn.model_selection import (
 from benchmarks.cross_validation import by_library, random_table
 from dropstep import Estimator, Moments, Significance, StandardErrors, select
 from dropstep.data.sample import Rows
-from dropstep.models.base import Units
+from dropstep.models.base import CriterionInfo, Units
 from dropstep.models.families import FAMILIES
 from dropstep.models.resampling import Evaluation
 from dropstep.parameters import Parameters
+from dropstep.search.rules import as_rules
+from dropstep.search.search import Search
+from dropstep.search.strategies import STRATEGIES
 from mixed_tables import ugly
 from reference.least_squares.cross_validation import fold_errors, fold_log_scores
+from search.lookup import Lookup, Table
 
 SPLITTERS = [
     KFold(4, shuffle=True, random_state=0),
@@ -152,6 +157,52 @@ def _check_additions(case: Case, scan: Any, expected: Any, selected: list[int], 
         differences = case.sign * (expected([*selected, unit]) - now)
         close(gain, differences.mean(), scale)
         close(error, differences.std(ddof=1) / np.sqrt(len(now)), scale)
+
+
+# --- every strategy, against the scores of all sets -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+@settings(max_examples=6, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 10**6))
+def test_strategies_make_the_steps_of_refitted_models(strategy: str, seed: int) -> None:
+    """Groups, included units, several targets, weights, classes, and limits on the number of units."""
+    rng = np.random.default_rng(seed)
+    n, p, classes = int(rng.integers(40, 80)), 8, bool(rng.integers(3) == 0)
+    X = rng.normal(size=(n, p)) @ (np.eye(p) + 0.4 * rng.normal(size=(p, p)))
+    y = X[:, :3] @ rng.normal(size=(3, 1 + seed % 2)) + 2 * rng.normal(size=(n, 1 + seed % 2))
+    y = np.digitize(y[:, 0], np.quantile(y[:, 0], [0.3, 0.6])) if classes else y
+    weights = rng.integers(1, 3, size=n).astype(float) if rng.integers(2) else None
+    members = [[0], [1, 2], [3], [4], [5, 6, 7]] if rng.integers(2) else [[j] for j in range(6)]
+    X = X[:, : sum(map(len, members))]
+    include = [int(rng.integers(len(members)))] if rng.integers(2) else []
+    folds = list(
+        (StratifiedKFold if classes else KFold)(4, shuffle=True, random_state=seed).split(X, y if classes else None)
+    )
+    limit = int(rng.integers(2, len(members))) if rng.integers(2) else None
+    path = select(
+        X, y, model="discriminant" if classes else "linear", criterion="cv", cv=folds, strategy=strategy, enter=0.0,
+        leave=0.0, drop=0.0, groups=members, include=[j for u in include for j in members[u]], max_features=limit,
+        sample_weight=weights, solver=["auto", "gram", "columns"][seed % 3],
+    )  # fmt: skip
+
+    scores = np.empty(2 ** len(members))
+    for bits in range(len(scores)):
+        columns = [j for u, unit in enumerate(members) if bits >> u & 1 for j in unit]
+        scores[bits] = (fold_log_scores if classes else fold_errors)(X, y, weights, folds, columns).mean()
+    table = Table(scores, np.ones((len(scores), len(members))), greater_is_better=classes)
+    info = CriterionInfo("cv", penalised=True, monotone=False, share=True)
+    rules = as_rules(info, len(members) - len(include), 0.0, 0.0, 0.0, limit, strategy)
+    search = Search(Lookup(table, tests=False), rules, Units(X.shape[1], members), include)
+    steps = [search.start(include)] if include else []
+    steps += list(STRATEGIES[strategy](search))
+    assert [(s.action, s.phase, s.features) for s in path.steps] == [(s.action, s.phase, s.features) for s in steps]
+    np.testing.assert_allclose([s.score for s in path.steps], [s.score for s in steps], rtol=1e-9)
+    if strategy == "exhaustive":
+        open_units = [u for u in range(len(members)) if u not in include]
+        sets = [{*include, *some} for k in range(len(open_units) + 1) for some in combinations(open_units, k)]
+        best = max(table.value(s) for s in sets if limit is None or len(s) <= limit)
+        assert path.score == pytest.approx(best if classes else -best, rel=1e-9)
 
 
 # --- as users call it ------------------------------------------------------------------------------------------------
