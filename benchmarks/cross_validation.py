@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -99,13 +99,13 @@ class Agreement:
         return "\n  ".join([*lines, *self.different])
 
 
-def agreement(tables: dict[str, tuple[np.ndarray, np.ndarray]]) -> Agreement:
-    """Compare the sets of all sizes, forward and backward."""
+def agreement(tables: dict[str, tuple[np.ndarray, np.ndarray]], sizes: Sequence[int] = SIZES) -> Agreement:
+    """Compare the sets of some sizes, forward and backward."""
     found = Agreement()
     for name, (X, y) in tables.items():
         first = np.array([next(i for i in range(j + 1) if np.array_equal(X[:, i], X[:, j])) for j in range(X.shape[1])])
         for strategy in STRATEGIES:
-            for size in SIZES:
+            for size in sizes:
                 ours = by_library(X, y, strategy, size)
                 with config_context(assume_finite=True, skip_parameter_validation=True):  # a third of the time
                     theirs = by_rival(X, y, strategy, size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import matplotlib as mpl
 import numpy as np
@@ -60,6 +61,23 @@ def test_losses_are_those_of_a_pipeline(strategy: str, solver: str) -> None:
     assert found.n_features_ == found.cv_paths_.sizes[best] == len(found.selected_)
     again = Selector(strategy=strategy, max_features=found.n_features_, enter=-math.inf).fit(X, y)
     assert set(found.selected_) == set(again.selected_)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"criterion": "cv"}, {"include": [5]}])
+def test_exhaustive_compares_the_best_set_of_every_size(parameters) -> None:
+    rng = np.random.default_rng(60)
+    X = rng.normal(size=(60, 3)) @ rng.normal(size=(3, 6)) + 0.5 * rng.normal(size=(60, 6))
+    y = X @ rng.normal(size=6) + 2 * rng.normal(size=60)
+    given = {"strategy": "exhaustive", "cv": KFold(3), **parameters}
+    found = SelectorCV(**given, max_features=4).fit(X, y)
+    n_nested = 0
+    for (train, _), path in zip(KFold(3).split(X), found.cv_paths_.paths, strict=True):
+        chosen = [
+            select(X[train], y[train], **given, max_features=size, enter=-math.inf).selected for size in range(2, 5)
+        ]
+        assert [set(path[size].selected) for size in range(2, 5)] == list(map(set, chosen))
+        n_nested += sum(set(a) < set(b) for a, b in pairwise(chosen))
+    assert n_nested < 6  # of 6: sets of one path would be nested
 
 
 def test_classes_are_stratified_and_scored_by_log_loss() -> None:

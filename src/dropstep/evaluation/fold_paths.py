@@ -30,6 +30,7 @@ from dropstep.parameters import NAMES, Parameters
 from dropstep.result import SelectionPath, feature_names
 from dropstep.running import FitReport, Searching, evaluated, searching
 from dropstep.search.limits import Limits
+from dropstep.search.search import Search
 from dropstep.select import select
 
 Floats = NDArray[np.float64]
@@ -187,7 +188,7 @@ def at_the_end(
         with closing(searching(part, problem, given, most)) as search:
             for _ in search.steps():
                 pass
-            state = _present(search, part)
+            state = _present(search.search, part)
         return _chosen(trained, fold, state)
 
     return _over_folds(trained, folds, run, given, most, tick)
@@ -240,29 +241,34 @@ class State(NamedTuple):
     fit: Coefficients | None
 
 
-def _present(search: Searching, part: Features) -> State:
+def _present(search: Search, part: Features) -> State:
     """The present selection of a search."""
-    units, selected = search.search.units, search.search.selected
-    features, columns = units.features(selected), units.columns(selected)
+    features, columns = search.units.features(search.selected), search.units.columns(search.selected)
     fit = None
     if isinstance(search.model, Fitted):
         fit = search.model.coefficients(columns, feature_names(part.column_names, columns))
     return State(features, feature_names(part.names, features), columns, fit)
 
 
-def _visited(search: Searching, part: Features, most: int) -> dict[int, State]:
-    """The best selection of every size that the search visits, up to `most`."""
+def _visited(started: Searching, part: Features, most: int) -> dict[int, State]:
+    """The best selection of every size that the search visits, or finds by comparing sets, up to `most`."""
     best: dict[int, tuple[float, State]] = {}
 
-    def keep() -> None:
-        size, value = len(search.search.selected), search.search.value
+    def keep(search: Search) -> None:
+        size, value = len(search.selected), search.value
         if size <= most and (size not in best or value > best[size][0]):
             best[size] = value, _present(search, part)
 
-    keep()
-    for step in search.steps():
+    start = started.search.copy() if started.name == "exhaustive" else None
+    keep(started.search)
+    for step in started.steps():
         if step.action in ("add", "remove"):
-            keep()
+            keep(started.search)
+    if start is not None and started.search.optimum is not None:
+        for one in started.search.optimum.sets:
+            branch = start.copy()
+            branch.start(one.units)
+            keep(branch)
     return {size: state for size, (_, state) in best.items()}
 
 
