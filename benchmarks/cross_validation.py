@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -85,6 +85,25 @@ def by_rival(X: np.ndarray, y: np.ndarray, strategy: str, size: int) -> list[int
     return np.flatnonzero(rival.fit(X, y).get_support()).tolist()
 
 
+class Recorded(SequentialFeatureSelector):
+    """Keeps the feature of every step; as the search is greedy, the first steps are those to a smaller number."""
+
+    def _get_best_new_feature_score(self, *args: Any, **params: Any) -> Any:
+        found = super()._get_best_new_feature_score(*args, **params)
+        self.order_ = [*getattr(self, "order_", []), int(found[0])]
+        return found
+
+
+def sets_of_rival(X: np.ndarray, y: np.ndarray, strategy: str) -> dict[int, list[int]]:
+    """The sets of 1 to 8 features by scikit-learn, from one run."""
+    last, every = (8, set()) if strategy == "forward" else (1, set(range(X.shape[1])))
+    rival = Recorded(LinearRegression(), n_features_to_select=last, direction=strategy, scoring=SCORING, cv=5)
+    with config_context(assume_finite=True, skip_parameter_validation=True):  # a third of the time
+        order = rival.fit(X, y).order_
+    sets = [sorted(every ^ {*order[: i + 1]}) for i in range(len(order))]
+    return {len(found): found for found in sets if len(found) in SIZES}
+
+
 @dataclass
 class Agreement:
     """How many sets are the same, how many of scikit-learn contain a column twice, and which differ otherwise."""
@@ -99,19 +118,16 @@ class Agreement:
         return "\n  ".join([*lines, *self.different])
 
 
-def agreement(tables: dict[str, tuple[np.ndarray, np.ndarray]], sizes: Sequence[int] = SIZES) -> Agreement:
-    """Compare the sets of some sizes, forward and backward."""
+def agreement(tables: dict[str, tuple[np.ndarray, np.ndarray]]) -> Agreement:
+    """Compare the sets of all sizes, forward and backward."""
     found = Agreement()
     for name, (X, y) in tables.items():
         first = np.array([next(i for i in range(j + 1) if np.array_equal(X[:, i], X[:, j])) for j in range(X.shape[1])])
         for strategy in STRATEGIES:
-            for size in sizes:
-                ours = by_library(X, y, strategy, size)
-                with config_context(assume_finite=True, skip_parameter_validation=True):  # a third of the time
-                    theirs = by_rival(X, y, strategy, size)
+            for size, theirs in sets_of_rival(X, y, strategy).items():
                 if len(set(first[theirs])) < size:
                     found.redundant += 1
-                elif set(first[ours]) == set(first[theirs]):
+                elif set(first[by_library(X, y, strategy, size)]) == set(first[theirs]):
                     found.same += 1
                 else:
                     found.different.append(f"{name}, {strategy}, {size}")

@@ -177,6 +177,7 @@ checkpoint
     The loss is the mean squared error of linear regression, the log loss of classes, the mean deviance of counts and of
     positive numbers, the partial-likelihood deviance per event of survival times, and the negative score of an
     estimator. The folds read every size off one path: of several selections of a size the one with the best score.
+    Strategy "exhaustive" compares the best set of every size.
 
     The least mean loss is an optimistic estimate, because the size was chosen by it; `nested_error` is not.
 
@@ -209,18 +210,10 @@ checkpoint
         ----------
         X : array-like or frame of shape (n_samples, n_features)
             An array, or a frame of pandas, polars or pyarrow.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            The target, as in `Selector.fit`.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Frequency weights, in the folds as well.
-        offset : array-like of shape (n_samples,), default=None
-            Added to the linear predictor (models "logistic", "poisson", "gamma", "cox").
-        strata : array-like of shape (n_samples,), default=None
-            Labels of the strata (model "cox").
+        y, sample_weight, offset, strata, **metadata
+            As in `Selector.fit`.
         sample_groups : array-like of shape (n_samples,), default=None
-            Groups of dependent rows, which stay in one fold.
-        **metadata : object
-            Passed to the `fit` of an estimator.
+            Groups of dependent rows, which stay in one fold, whatever the model.
 
         Returns
         -------
