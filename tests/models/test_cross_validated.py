@@ -210,14 +210,14 @@ def test_strategies_make_the_steps_of_refitted_models(strategy: str, seed: int) 
 @pytest.mark.parametrize("seed", [1, 2, 7, None])
 def test_sets_of_sequential_feature_selector(seed: int | None) -> None:
     """Few rows, nearly collinear columns, copies, and diabetes; all tables: benchmarks/cross_validation.py."""
-    table = load_diabetes(return_X_y=True) if seed is None else random_table(seed)
-    found = agreement({"table": table})
+    X, y = load_diabetes(return_X_y=True) if seed is None else random_table(seed)
+    found = agreement({"table": (X, y)})
     assert found.different == []
     assert found.same + found.redundant == 16
     assert (found.redundant > 0) == (seed == 7)
     if seed == 1:
         for strategy, size in (("forward", 3), ("backward", 7)):
-            assert sets_of_rival(*table, strategy)[size] == by_rival(*table, strategy, size)
+            assert sets_of_rival(X, y, strategy)[size] == by_rival(X, y, strategy, size)
 
 
 @pytest.mark.parametrize("strategy", ["dropping", "stepwise", "floating", "swap", "fbed", "bidirectional"])
