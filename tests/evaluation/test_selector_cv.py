@@ -24,7 +24,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dropstep import Moments, Selector, SelectorCV, compare, select
+from dropstep import Moments, Permutation, Selector, SelectorCV, compare, select
 from mixed_tables import ugly
 
 mpl.use("Agg")
@@ -89,6 +89,30 @@ def test_classes_are_stratified_and_scored_by_log_loss() -> None:
     )
     scores = cross_val_score(pipeline, X, y, cv=StratifiedKFold(5), scoring="neg_log_loss")
     np.testing.assert_allclose(found.cv_paths_.losses[:, -1], -scores, rtol=1e-8)
+
+
+@pytest.mark.parametrize("parameters", [{"criterion": "press"}, {"enter": Permutation(0.2), "max_features": 3}])
+@pytest.mark.parametrize("solver", ["gram", "columns"])
+def test_criteria_and_rules_that_read_rows(parameters, solver: str) -> None:
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(90, 5))
+    y = X[:, 0] - 0.5 * X[:, 1] + 0.3 * X[:, 2] + rng.normal(size=90)
+    found = SelectorCV(strategy="forward", solver=solver, cv=KFold(3), **parameters).fit(X, y)
+    compared = compare(X, y, strategies=("forward",), solver=solver, cv=KFold(3), **parameters)["forward"]
+    reach = {} if "enter" in parameters else {"enter": -math.inf, "max_features": 5}
+    for k, (train, _) in enumerate(KFold(3).split(X)):
+        path = select(X[train], y[train], strategy="forward", **parameters, **reach)
+        assert found.cv_paths_.paths[k][len(path.selected)].selected == path.selected
+        assert compared.features[k] == select(X[train], y[train], strategy="forward", **parameters).selected_names
+
+
+def test_included_features_are_in_every_size() -> None:
+    rng = np.random.default_rng(9)
+    X, y = rng.normal(size=(60, 4)), rng.normal(size=60)
+    found = SelectorCV(strategy="forward", include=[1, 3]).fit(X, y)
+    assert found.cv_paths_.sizes == (2, 3, 4)
+    assert found.n_features_ == len(found.selected_) >= 2
+    assert {1, 3} <= set(found.selected_)
 
 
 def test_one_standard_error_selects_fewer_features() -> None:

@@ -260,7 +260,8 @@ def _visited(started: Searching, part: Features, most: int) -> dict[int, State]:
             best[size] = value, _present(search, part)
 
     start = started.search.copy() if started.name == "exhaustive" else None
-    keep(started.search)
+    if not started.search.include:
+        keep(started.search)
     for step in started.steps():
         if step.action in ("add", "remove"):
             keep(started.search)
