@@ -24,7 +24,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dropstep import Moments, Permutation, Selector, SelectorCV, compare, select
+from dropstep import Knockoffs, Moments, Permutation, Selector, SelectorCV, compare, select
 from mixed_tables import ugly
 
 mpl.use("Agg")
@@ -313,6 +313,7 @@ def test_compare_divides_the_training_rows_by_the_same_splitter() -> None:
         ({"choose": "median"}, "choose must be 'best' or 'one_se'; got 'median'"),
         ({"checkpoint": "fits"}, "checkpoint applies to a single selection"),
         ({"cv": 1}, "cv must be an integer from 2"),
+        ({"enter": Knockoffs(0.2)}, "Knockoffs.* chooses the number of features, as SelectorCV does; use Selector"),
     ],
 )
 def test_messages(parameters, message: str) -> None:

@@ -22,6 +22,7 @@ from dropstep.evaluation.fold_paths import (
 )
 from dropstep.parameters import NAMES, Parameters
 from dropstep.running import checked_max
+from dropstep.search.calibrated import Knockoffs
 from dropstep.selector import Selector
 
 if TYPE_CHECKING:
@@ -275,6 +276,8 @@ checkpoint
         """Validated data, and the parameters of the selection."""
         if self.choose not in CHOICES:
             raise ValueError(f"choose must be 'best' or 'one_se'; got {self.choose!r}")
+        if isinstance(self.enter, Knockoffs):
+            raise ValueError(f"{self.enter!r} chooses the number of features, as SelectorCV does; use Selector")
         if isinstance(y, str):
             raise ValueError(f"y must contain target values, not the name {y!r}; pass the column, or use select")
         given = Parameters(**{name: getattr(self, name) for name in NAMES})
