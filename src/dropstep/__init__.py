@@ -36,7 +36,8 @@ from dropstep.subsets import Subset, Subsets
 
 if TYPE_CHECKING:
     from dropstep.evaluation.audit import Audit, audit
-    from dropstep.evaluation.compare import Comparison, compare
+    from dropstep.evaluation.compare import compare
+    from dropstep.evaluation.comparison import Comparison
     from dropstep.evaluation.inference import Inference, infer
     from dropstep.evaluation.optimism import Optimism, optimism
     from dropstep.evaluation.selector_cv import FoldPaths, NestedError, SelectorCV
@@ -48,7 +49,7 @@ __version__ = "0.1.0.dev0"
 # What repeats selections is imported when it is used, so that `import dropstep` stays fast.
 _ON_DEMAND = {
     "Audit": "audit",
-    "Comparison": "compare",
+    "Comparison": "comparison",
     "FoldPaths": "selector_cv",
     "Inference": "inference",
     "NestedError": "selector_cv",

@@ -59,17 +59,18 @@ def test_values_are_those_of_the_program():
 
 
 def write_gaps() -> None:
-    """Missing values, a constant, a column that is the target, and text in numbers."""
+    """Missing values, a constant, a column that is the target, and text in numbers; times of events."""
     rng = np.random.default_rng(0)
     with open("gaps.csv", "w", newline="") as stream:
         writer = csv.writer(stream)
-        writer.writerow(["a", "b", "constant", "copy", "mixed", "empty", "y", "z"])
+        writer.writerow(["a", "b", "constant", "copy", "mixed", "empty", "y", "z", "time", "event"])
         for i, (a, b, y) in enumerate(rng.normal(size=(40, 3)).round(3)):
-            writer.writerow(["" if i == 3 else a, b, 1, y + a, "x" if i == 5 else i, "", y + a, b - a])
+            writer.writerow(["" if i == 3 else a, b, 1, y + a, "x" if i == 5 else i, "", y + a, b - a, i + 1, i % 2])
 
 
 WINE = "select wine.csv --target"
 REFUSED = "compare wine.csv --target alcohol --strategies backward,stepwise --enter 1 --leave 2"
+NAIVE_BAYES = "--model sklearn.naive_bayes:GaussianNB --folds 2 --max-features 1"
 LINES = [
     *(f"{WINE} class --strategy {strategy}" for strategy in STRATEGIES if strategy != "exhaustive"),
     f"{WINE} class --strategy exhaustive --max-features 3",
@@ -92,11 +93,18 @@ LINES = [
     "select people.csv --target member --include town --exclude id,code",
     "select people.csv --target income --categorical age --dry-run",
     "select towns.csv --target y --groups x1,x2 --strategy backward",
-    "select gaps.csv --target y --missing drop --exclude mixed,empty",
-    "select gaps.csv --target y,z --missing drop-columns --exclude mixed --criterion adj_r2",
+    "select gaps.csv --target y --missing drop --exclude mixed,empty,time,event",
+    "select gaps.csv --target y,z --missing drop-columns --exclude mixed,time,event --criterion adj_r2",
     "compare wine.csv --target class --strategies dropping,swap --svm",
     "compare wine.csv --target alcohol --strategies forward --folds 3 --seed 7",
     "compare people.csv --target income --strategies fbed --folds 4 --groups-column town",
+    "compare wine.csv --target alcohol --strategies forward,dropping --criterion cv --folds 3 --max-features 2",
+    "compare wine.csv --target class --strategies forward --model logistic --max-features 1 --folds 2",
+    "compare wine.csv --target proline --strategies forward --model poisson --max-features 1 --folds 2",
+    "compare gaps.csv --model cox --time time --event event --folds 2 --missing drop --exclude mixed,empty,copy",
+    f"compare wine.csv --target class --strategies forward {NAIVE_BAYES}",
+    f"compare wine.csv --target class --strategies forward {NAIVE_BAYES} --criterion neg_log_loss",
+    f"compare wine.csv --target class --strategies backward,forward {NAIVE_BAYES} --criterion roc_auc_ovr",
     REFUSED,
 ]
 
@@ -115,6 +123,7 @@ def test_documents_are_valid(tables, capsys, line):
     validator(name).validate(document)
     assert list(document) == [key for key in schema(name)["properties"] if key != "columns" or key in document]
     assert any(row["refusal"] for row in document.get("strategies", [])) == (line == REFUSED)
+    assert any(row["n_fits"] for row in document.get("strategies", [])) == ("compare" in line and "--model" in line)
 
 
 # --- what must fail --------------------------------------------------------------------------------------------------

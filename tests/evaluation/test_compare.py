@@ -16,9 +16,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from dropstep import FBED, Knockoffs, Selector, select
+from dropstep import FBED, Beam, Exhaustive, Knockoffs, Selector, select
 from dropstep.cli import main
-from dropstep.evaluation.compare import ALL, NONE, compare
+from dropstep.evaluation.compare import compare
+from dropstep.evaluation.comparison import ALL, NONE
 from dropstep.search.strategies import ONE_MOVE_AT_A_TIME
 from mixed_tables import ugly
 
@@ -218,6 +219,17 @@ def test_a_frame_and_a_plot():
     assert [label.get_text() for label in axes.get_yticklabels()] == ["dropping", "fbed", ALL, NONE]
     assert axes.get_xlabel() == "held-out rmse"
     assert str(found).splitlines()[-1] == found.verdict
+    assert list(frame["n_fits"][:2]) == [0, 0]
+
+
+def test_the_same_strategy_with_other_parameters():
+    X, y = load_diabetes(return_X_y=True)
+    found = compare(X, y, strategies=("beam", Beam(width=1), Exhaustive()), max_features=4, enter=-np.inf)
+    assert [row.strategy for row in found.rows] == ["beam", "Beam(width=1)", "exhaustive", ALL, NONE]
+    assert found["Beam(width=1)"].path.n_evaluations < found["beam"].path.n_evaluations
+    assert found["beam"].path.selected == select(X, y, strategy=Beam(), max_features=4, enter=-np.inf).selected
+    with pytest.raises(ValueError, match="unknown strategy 'beem'"):
+        compare(X, y, strategies=("beem",))
 
 
 def test_likelihoods_and_estimators():

@@ -12,7 +12,8 @@ from dropstep.cli.colour import painted
 from dropstep.cli.design import PARAMETERS, Design, read_design
 from dropstep.cli.naming import in_options
 from dropstep.cli.progress import Progress
-from dropstep.evaluation.compare import Comparison, Row, compare
+from dropstep.evaluation.compare import compare
+from dropstep.evaluation.comparison import ALL, NONE, Comparison, Row
 from dropstep.search.strategies import ONE_MOVE_AT_A_TIME
 
 SCHEMA = "dropstep.compare/3"
@@ -98,6 +99,7 @@ def _result(row: Row, design: Design) -> dict[str, Any]:
         "n_features": _size(row, design) if path is None else len(path.selected),
         "score": None if path is None else path.score,
         "n_evaluations": None if path is None else path.n_evaluations,
+        "n_fits": None if path is None else path.n_fits,
         "seconds": None if path is None else row.seconds,
         "features_in_folds": [list(names) for names in row.features],
         "errors": {e.model: {"mean": e.mean, "deviation": e.deviation, "folds": list(e.folds)} for e in row.errors},
@@ -106,7 +108,7 @@ def _result(row: Row, design: Design) -> dict[str, Any]:
 
 
 def _size(row: Row, design: Design) -> int | None:
-    return {"all features": len(design.features), "no features": 0}.get(row.strategy)
+    return {ALL: len(design.features), NONE: 0}.get(row.strategy)
 
 
 def _measure(found: Comparison) -> str:

@@ -6,201 +6,26 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 
 from dropstep.data.sample import Rows as PerRow
 from dropstep.data.sample import Sample
 from dropstep.data.target import Categorical
-from dropstep.evaluation.fold_paths import Chosen, Trained, at_the_end
+from dropstep.evaluation.comparison import ALL, NONE, Comparison, Errors, Row
+from dropstep.evaluation.fold_paths import Chosen, Trained, at_the_end, is_cross_validated
 from dropstep.models.folds import Fold
 from dropstep.parameters import NAMES, Parameters
 from dropstep.result import SelectionPath, feature_names
-from dropstep.search.strategies import ONE_MOVE_AT_A_TIME
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from dropstep.search.strategies import ONE_MOVE_AT_A_TIME, as_strategy
 
 Tick = Callable[[str, int, int], None]
 
-ALL, NONE = "all features", "no features"
 MAX_QUICK_SECONDS, MAX_REPEATS = 0.2, 3  # a search quicker than this is repeated, and the best time counts
 MODELS = {"linear": "linear regression", "discriminant": "LDA", "logistic": "logistic regression",
           "poisson": "Poisson regression", "gamma": "gamma regression", "cox": "Cox regression"}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Errors:
-    """Cross-validated errors of one model.
-
-    Attributes
-    ----------
-    model : str
-        Name of the model that is fitted on the selected features.
-    folds : tuple of float
-        Error of each fold.
-    """
-
-    model: str
-    folds: tuple[float, ...]
-
-    @property
-    def mean(self) -> float:
-        """Mean over the folds."""
-        return float(np.mean(self.folds))
-
-    @property
-    def deviation(self) -> float:
-        """Standard deviation over the folds. Training sets overlap, so it does not give a standard error."""
-        return float(np.std(self.folds, ddof=1)) if len(self.folds) > 1 else 0.0
-
-
-@dataclass(frozen=True)
-class Row:
-    """Results of one strategy.
-
-    Attributes
-    ----------
-    strategy : str
-        Name of the strategy, "all features" or "no features".
-    path : SelectionPath or None
-        Path on all rows; None for "all features" and "no features", and if the strategy raised an error.
-    seconds : float
-        Time of the search on all rows.
-    features : tuple of tuple of str
-        Names of the features selected in each fold.
-    errors : tuple of Errors
-        Cross-validated errors, one per model.
-    refusal : str
-        Message of the error that the strategy raised; empty if there was none.
-    """
-
-    strategy: str
-    path: SelectionPath | None
-    seconds: float
-    features: tuple[tuple[str, ...], ...]
-    errors: tuple[Errors, ...]
-    refusal: str = ""
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """Number of features selected in each fold."""
-        return tuple(len(names) for names in self.features)
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Strategies on the same rows and the same folds.
-
-    Attributes
-    ----------
-    rows : tuple of Row
-        One per strategy, then one with all features and one with none.
-    measure : {"rmse", "error_rate", "mean_deviance", "partial_deviance"} or str
-        What the errors are; for an estimator the negative of its score.
-    n_folds : int
-        Number of folds.
-    """
-
-    rows: tuple[Row, ...]
-    measure: str
-    n_folds: int
-
-    def __getitem__(self, strategy: str) -> Row:
-        """The results of a strategy by name."""
-        return next(row for row in self.rows if row.strategy == strategy)
-
-    @property
-    def verdict(self) -> str:
-        """What the errors show, in one sentence.
-
-        A strategy beats another if its error, in paired differences over the folds, is smaller by more than one
-        standard error.
-        """
-        ran = [row for row in self.rows if row.errors and row.strategy not in (ALL, NONE)]
-        if not ran:
-            return "no strategy ran"
-        nothing, everything = self[NONE], self[ALL]
-        better = [row for row in ran if _beats(row, nothing)]
-        if not better:
-            return "no strategy beats no features"
-        best = min(better, key=lambda row: row.errors[0].mean)
-        alike = [row.strategy for row in better if row is not best and not _beats(best, row)]
-        with_others = f" ({', '.join(alike)} within one standard error)" if alike else ""
-        found = f"{best.strategy} has the smallest error of the strategies{with_others}"
-        if not everything.errors:
-            return found
-        if _beats(best, everything):
-            return f"{found}, and beats all features"
-        return f"{found}, but all features beat it" if _beats(everything, best) else f"{found}, as good as all features"
-
-    def to_frame(self) -> Any:
-        """Results as a pandas DataFrame, one row per strategy and model.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Columns strategy, n_features (on all rows), features, score, n_evaluations, seconds, model, error,
-            deviation, n_features_in_folds, features_in_folds and refusal.
-        """
-        import pandas as pd
-
-        return pd.DataFrame([record for row in self.rows for record in _records(row)])
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the errors of every strategy: a dot per fold, and the mean.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes or None, default=None
-            Axes to draw on; None creates a figure.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes drawn on.
-        """
-        from dropstep.presentation.plots import plot_errors
-
-        ran = [row for row in self.rows if row.errors]
-        names, folds = [row.strategy for row in ran], [row.errors[0].folds for row in ran]
-        return plot_errors(names, folds, f"held-out {self.measure}", f"{self.n_folds} folds", ax)
-
-    def __str__(self) -> str:
-        head = f"{self.measure} over {self.n_folds} folds, selection repeated inside every fold"
-        lines = [
-            f"{row.strategy:<16} {row.errors[0].mean:.6g} ± {row.errors[0].deviation:.2g}"
-            if row.errors
-            else f"{row.strategy:<16} {row.refusal}"
-            for row in self.rows
-        ]
-        return "\n".join([head, *lines, self.verdict])
-
-
-def _beats(row: Row, other: Row) -> bool:
-    """Whether the first errors of a row are smaller, by more than one standard error of the paired differences."""
-    if not row.errors or not other.errors:
-        return False
-    differences = np.subtract(other.errors[0].folds, row.errors[0].folds)
-    error = differences.std(ddof=1) / np.sqrt(len(differences)) if len(differences) > 1 else 0.0
-    return bool(differences.mean() > error)
-
-
-def _records(row: Row) -> list[dict[str, Any]]:
-    path = row.path
-    known = {
-        "strategy": row.strategy,
-        "n_features": None if path is None else len(path.selected),
-        "features": None if path is None else path.selected_names,
-        "score": None if path is None else path.score,
-        "n_evaluations": None if path is None else path.n_evaluations,
-        "seconds": None if path is None else row.seconds,
-    }
-    rest = {"n_features_in_folds": row.sizes, "features_in_folds": row.features, "refusal": row.refusal}
-    if not row.errors:
-        return [{**known, "model": None, "error": None, "deviation": None, **rest}]
-    return [{**known, "model": e.model, "error": e.mean, "deviation": e.deviation, **rest} for e in row.errors]
 
 
 def compare(
@@ -229,11 +54,13 @@ def compare(
         Features, as in `select`.
     y : array-like of shape (n_samples,) or (n_samples, n_targets), str or list of str
         Target values or class labels, or the columns of X that contain them.
-    strategies : sequence of str or strategy, default=all
-        Names of strategies, or objects such as `FBED(rounds=2)`.
+    strategies : sequence of str or strategy, default=all but "beam" and "exhaustive"
+        Names of strategies, or objects such as `Beam(width=5)`.
     cv : int, splitter or iterable, default=5
         Folds. An integer is a number of folds of shuffled rows (by `random_state`, 0 if None), stratified by class,
-        that keep the rows of one of `sample_groups` together.
+        that keep the rows of one of `sample_groups` together. A selection that is cross-validated itself (criterion
+        "cv", estimators) divides the training rows, with their groups, by the same splitter, or into as many folds as
+        `Selector` does; a list of folds is then refused.
     n_jobs : int or None, default=None
         Number of threads that run the folds. Results do not depend on it.
     sample_weight, offset, strata, sample_groups : array-like of shape (n_samples,) or str, default=None
@@ -261,14 +88,25 @@ def compare(
     if unknown := [name for name in parameters if name not in NAMES or name == "strategy"]:
         raise TypeError(f"compare has no parameter {unknown[0]!r}; those of select are {', '.join(NAMES[1:])}")
     given = Parameters(**parameters, n_jobs=n_jobs)
+    if is_cross_validated(given):
+        given = replace(given, cv=cv)
     per_row = PerRow(sample_weight, offset, strata, sample_groups)
     trained = Trained.of(X, y, per_row, given)
     folds = _folds(trained, cv, given.random_state)
-    names = [*strategies, ALL, NONE]
-    run = _Run(trained, folds, svm, _counted(tick, len(names) * (len(folds) + 1)))
-    found = [run.fixed(name) if name in (ALL, NONE) else run.strategy(name) for name in names]
+    run = _Run(trained, folds, svm, _counted(tick, (len(strategies) + 2) * (len(folds) + 1)))
+    found = [run.strategy(strategy, name) for strategy, name in zip(strategies, _names(strategies), strict=True)]
+    found += [run.fixed(ALL), run.fixed(NONE)]
     measure = next((row.measure for row in found if row.measure), "")
     return Comparison(tuple(row.row for row in found), measure, len(folds))
+
+
+def _names(strategies: Sequence[Any]) -> list[str]:
+    """Names of strategies; objects of the same name are shown with their parameters."""
+    names = [as_strategy(strategy)[0] for strategy in strategies]
+    return [
+        name if isinstance(strategy, str) or names.count(name) == 1 else repr(strategy)
+        for strategy, name in zip(strategies, names, strict=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -286,9 +124,8 @@ class _Run:
     svm: bool
     say: Callable[[str], None]
 
-    def strategy(self, strategy: Any) -> _Found:
+    def strategy(self, strategy: Any, name: str) -> _Found:
         """Path on all rows, and errors of every fold."""
-        name = strategy if isinstance(strategy, str) else strategy.name
         given = replace(self.trained.given, strategy=strategy)
         self.say(f"{name}, all rows")
         try:
@@ -369,12 +206,12 @@ def _counted(tick: Tick | None, total: int) -> Callable[[str], None]:
 
 def _folds(trained: Trained, cv: Any, random_state: Any) -> tuple[Fold, ...]:
     """Folds of the rows; a number of folds is one of shuffled rows."""
-    if not isinstance(cv, int) or isinstance(cv, bool) or cv < 2:
+    if not isinstance(cv, Integral) or isinstance(cv, bool) or int(cv) < 2:
         return trained.folds(cv)
     from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
     groups, labels, n = trained.groups, trained.strata, trained.n_rows
-    n_units = n if groups is None else len(np.unique(groups))
+    cv, n_units = int(cv), n if groups is None else len(np.unique(groups))
     if n_units < cv:
         unit = "rows" if groups is None else "groups of rows"
         raise ValueError(f"{cv} folds require at least {cv} {unit}; there are {n_units}")

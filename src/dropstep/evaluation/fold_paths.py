@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import joblib
@@ -24,10 +25,12 @@ from dropstep.models.estimator.family import Estimator
 from dropstep.models.families import as_family
 from dropstep.models.folds import Fold
 from dropstep.models.held_out import Losses, Trainable
+from dropstep.models.resampling import Resamples
 from dropstep.parameters import NAMES, Parameters
 from dropstep.result import SelectionPath, feature_names
 from dropstep.running import FitReport, Searching, evaluated, searching
 from dropstep.search.limits import Limits
+from dropstep.search.search import Search
 from dropstep.select import select
 
 Floats = NDArray[np.float64]
@@ -72,11 +75,15 @@ class Trained:
             raise ValueError("checkpoint applies to a single selection, not to one per fold; omit checkpoint")
         if isinstance(X, Moments):
             raise ValueError("the selection is repeated on parts of the rows, which Moments do not have; pass X and y")
+        if is_cross_validated(given) and not is_splitter(given.cv):
+            raise ValueError(
+                "the selection is itself cross-validated, and divides the training rows of each fold again, which a "
+                "list of folds cannot; pass cv as an integer or a splitter"
+            )
         with Limits(None) as limits:
             family: Any = as_family(given.model)
             without = replace(rows, groups=None)  # here they divide rows into folds, whatever the criterion
-            inner = replace(given, n_jobs=None, cv=given.cv if is_splitter(given.cv) else None)
-            family = evaluated(family, inner, without, FitReport(None, limits))
+            family = evaluated(family, replace(given, n_jobs=None), without, FitReport(None, limits))
         return cls(family, family.sample(X, y, rows, given), given, (X, y, rows))
 
     def folds(self, cv: Any) -> tuple[Fold, ...]:
@@ -101,15 +108,9 @@ class Trained:
             sample_weight=rows.weights,
             offset=rows.offset,
             strata=rows.strata,
-            sample_groups=rows.groups if self._divides_rows else None,
+            sample_groups=rows.groups if is_cross_validated(given) else None,
             metadata=rows.metadata,
         )
-
-    @property
-    def _divides_rows(self) -> bool:
-        """Whether the selection itself is cross-validated."""
-        by_cv = isinstance(self.given.criterion, str) and self.given.criterion == "cv"
-        return by_cv or isinstance(self.family, Estimator)
 
     @property
     def kind(self) -> str:
@@ -187,7 +188,7 @@ def at_the_end(
         with closing(searching(part, problem, given, most)) as search:
             for _ in search.steps():
                 pass
-            state = _present(search, part)
+            state = _present(search.search, part)
         return _chosen(trained, fold, state)
 
     return _over_folds(trained, folds, run, given, most, tick)
@@ -204,18 +205,31 @@ def _over_folds(
     """Run a search on the training rows of every fold; results do not depend on the number of jobs."""
     problems = trained.family.training(trained.sample, folds, given.solver, most)
 
+    def parts() -> Iterator[tuple[int, Features, Problem, Fold]]:
+        for number, fold in enumerate(folds, start=1):
+            with _inside(number, given):
+                part, problem = next(problems)
+            yield number, part, problem, fold
+
     def one(number: int, part: Features, problem: Problem, fold: Fold) -> Any:
         tick(number)
-        with warnings.catch_warnings():
+        with _inside(number, given), warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             return run(part, problem, fold)
 
     n_jobs = 1 if given.n_jobs is None else given.n_jobs
-    jobs = (
-        joblib.delayed(one)(k, part, problem, fold)
-        for k, ((part, problem), fold) in enumerate(zip(problems, folds, strict=True), start=1)
-    )
-    return list(joblib.Parallel(n_jobs, prefer="threads")(jobs))
+    return list(joblib.Parallel(n_jobs, prefer="threads")(joblib.delayed(one)(*part) for part in parts()))
+
+
+@contextmanager
+def _inside(number: int, given: Parameters) -> Iterator[None]:
+    """Name the fold in errors of a selection that divides its training rows again."""
+    try:
+        yield
+    except ValueError as error:
+        if not is_cross_validated(given):
+            raise
+        raise ValueError(f"the training rows of fold {number} are divided again: {error}") from None
 
 
 class State(NamedTuple):
@@ -227,29 +241,35 @@ class State(NamedTuple):
     fit: Coefficients | None
 
 
-def _present(search: Searching, part: Features) -> State:
+def _present(search: Search, part: Features) -> State:
     """The present selection of a search."""
-    units, selected = search.search.units, search.search.selected
-    features, columns = units.features(selected), units.columns(selected)
+    features, columns = search.units.features(search.selected), search.units.columns(search.selected)
     fit = None
     if isinstance(search.model, Fitted):
         fit = search.model.coefficients(columns, feature_names(part.column_names, columns))
     return State(features, feature_names(part.names, features), columns, fit)
 
 
-def _visited(search: Searching, part: Features, most: int) -> dict[int, State]:
-    """The best selection of every size that the search visits, up to `most`."""
+def _visited(started: Searching, part: Features, most: int) -> dict[int, State]:
+    """The best selection of every size that the search visits, or finds by comparing sets, up to `most`."""
     best: dict[int, tuple[float, State]] = {}
 
-    def keep() -> None:
-        size, value = len(search.search.selected), search.search.value
+    def keep(search: Search) -> None:
+        size, value = len(search.selected), search.value
         if size <= most and (size not in best or value > best[size][0]):
             best[size] = value, _present(search, part)
 
-    keep()
-    for step in search.steps():
+    start = started.search.copy() if started.name == "exhaustive" else None
+    if not started.search.include:
+        keep(started.search)
+    for step in started.steps():
         if step.action in ("add", "remove"):
-            keep()
+            keep(started.search)
+    if start is not None and started.search.optimum is not None:
+        for one in started.search.optimum.sets:
+            branch = start.copy()
+            branch.start(one.units)
+            keep(branch)
     return {size: state for size, (_, state) in best.items()}
 
 
@@ -262,9 +282,15 @@ def as_dict(given: Parameters) -> dict[str, Any]:
     return {name: getattr(given, name) for name in NAMES}
 
 
+def is_cross_validated(given: Parameters) -> bool:
+    """Whether a selection divides rows into folds by itself."""
+    by_cv = isinstance(given.criterion, str) and given.criterion == "cv"
+    return by_cv or isinstance(as_family(given.model), Resamples)
+
+
 def is_splitter(cv: Any) -> bool:
     """Whether folds can be made of any rows: by a number of folds or a splitter, not by a list of folds."""
-    return cv is None or isinstance(cv, int) or hasattr(cv, "split")
+    return cv is None or isinstance(cv, Integral) or hasattr(cv, "split")
 
 
 def path_parameters(given: Parameters, most: int, *, in_folds: bool) -> Parameters:

@@ -22,6 +22,7 @@ from dropstep.evaluation.fold_paths import (
 )
 from dropstep.parameters import NAMES, Parameters
 from dropstep.running import checked_max
+from dropstep.search.calibrated import Knockoffs
 from dropstep.selector import Selector
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ class FoldPaths:
     sizes : tuple of int
         Numbers of features (or groups).
     loss : str
-        Name of the loss: mse, log_loss, mean_deviance, partial_deviance, or the negative of a scorer.
+        Name of the loss: mse, log_loss, mean_deviance, partial_deviance; for an estimator the loss of a scorer such as
+        neg_log_loss, or negative_ and the name of another scorer.
     losses : ndarray of shape (n_folds, n_sizes)
         Losses on the test rows of every fold.
     paths : tuple of dict
@@ -154,7 +156,8 @@ checkpoint
         Largest number of features that is compared; None compares up to 100, as far as the rows suffice.
     cv : int, splitter or iterable, default=None
         Folds; None is 5. An integer stratifies classes (and events), and keeps the rows of one of `sample_groups`
-        together. A model or criterion that is cross-validated itself uses it again on the training rows.
+        together. A selection that is cross-validated itself (criterion "cv", estimators) divides the training rows of
+        each fold, with their groups, by the same number or splitter again; a list of folds is then refused.
     n_jobs : int, default=None
         Number of threads that run the folds. Results do not depend on it.
     choose : {"best", "one_se"}, default="best"
@@ -175,6 +178,7 @@ checkpoint
     The loss is the mean squared error of linear regression, the log loss of classes, the mean deviance of counts and of
     positive numbers, the partial-likelihood deviance per event of survival times, and the negative score of an
     estimator. The folds read every size off one path: of several selections of a size the one with the best score.
+    Strategy "exhaustive" compares the best set of every size.
 
     The least mean loss is an optimistic estimate, because the size was chosen by it; `nested_error` is not.
 
@@ -207,18 +211,10 @@ checkpoint
         ----------
         X : array-like or frame of shape (n_samples, n_features)
             An array, or a frame of pandas, polars or pyarrow.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            The target, as in `Selector.fit`.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Frequency weights, in the folds as well.
-        offset : array-like of shape (n_samples,), default=None
-            Added to the linear predictor (models "logistic", "poisson", "gamma", "cox").
-        strata : array-like of shape (n_samples,), default=None
-            Labels of the strata (model "cox").
+        y, sample_weight, offset, strata, **metadata
+            As in `Selector.fit`.
         sample_groups : array-like of shape (n_samples,), default=None
-            Groups of dependent rows, which stay in one fold.
-        **metadata : object
-            Passed to the `fit` of an estimator.
+            Groups of dependent rows, which stay in one fold, whatever the model.
 
         Returns
         -------
@@ -280,6 +276,8 @@ checkpoint
         """Validated data, and the parameters of the selection."""
         if self.choose not in CHOICES:
             raise ValueError(f"choose must be 'best' or 'one_se'; got {self.choose!r}")
+        if isinstance(self.enter, Knockoffs):
+            raise ValueError(f"{self.enter!r} chooses the number of features, as SelectorCV does; use Selector")
         if isinstance(y, str):
             raise ValueError(f"y must contain target values, not the name {y!r}; pass the column, or use select")
         given = Parameters(**{name: getattr(self, name) for name in NAMES})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -39,12 +40,15 @@ def folds_of(
     from sklearn.model_selection import GroupKFold, check_cv
 
     n_folds = N_FOLDS if cv is None else cv
-    if isinstance(n_folds, bool) or (isinstance(n_folds, int) and n_folds < 2):
+    if isinstance(n_folds, bool) or (isinstance(n_folds, Integral) and int(n_folds) < 2):
         raise ValueError(f"cv must be an integer from 2, a splitter or an iterable of folds; got {cv!r}")
-    if grouped and isinstance(n_folds, int):
-        n_folds = GroupKFold(n_folds)
+    if grouped and isinstance(n_folds, Integral):
+        n_folds = GroupKFold(int(n_folds))
     splitter = check_cv(n_folds, y, classifier=classes)
     found = tuple((np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, y, **split_params))
     if not found:
         raise ValueError("cv yields no folds; pass an integer from 2, a splitter or an iterable of folds")
+    last, n_rows = max((int(rows.max()) for fold in found for rows in fold if len(rows)), default=0), X.shape[0]
+    if last >= n_rows:
+        raise ValueError(f"cv yields row {last}, but there are {n_rows} rows; pass folds of these rows, or a splitter")
     return found

@@ -127,11 +127,11 @@ class Estimator:
     def losses(
         self, sample: EstimatorSample | Sample, fold: Fold, columns: Sequence[int], fit: Coefficients | None
     ) -> Losses:
-        """The score of the estimator, fitted on the training rows, with its sign changed."""
+        """The score of the estimator, fitted on the training rows, with its sign changed (a loss if it is neg_...)."""
         from dropstep.models.estimator.build import held_out_score
 
         name, score = held_out_score(self._all_rows(sample), fold, columns)
-        return {f"negative_{name}": -score}
+        return {name.removeprefix("neg_") if name.startswith("neg_") else f"negative_{name}": -score}
 
     def at(self, sample: EstimatorSample | Sample, rows: NDArray[np.intp]) -> EstimatorSample | Sample:
         """The sample of some rows."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -119,8 +120,8 @@ class LeastSquaresFamily:
                 yield part, self.problem(part, solver, max_features)
             return
         limit = max_features if sample.choice.members is None and sample.encoding is None else None
-        for fold in fold_problems(sample, trimmed, solver, limit)[1]:
-            yield sample, LeastSquaresProblem(fold.training, None, max_features)
+        for (train, _), fold in zip(trimmed, fold_problems(sample, trimmed, solver, limit)[1], strict=True):
+            yield sample, LeastSquaresProblem(fold.training, sample, max_features, train)
 
     def losses(self, sample: Sample, fold: Fold, columns: Sequence[int], fit: Coefficients) -> Losses:
         """Mean squared error and its root; log loss and error rate of classes."""
@@ -185,11 +186,17 @@ class LeastSquaresBlocks:
 
 @dataclass(frozen=True, eq=False)
 class LeastSquaresProblem:
-    """Normal equations, the sample that they are of, and the number of units that may be selected."""
+    """Normal equations, the sample (and its rows) that they are of, and the number of units that may be selected."""
 
     equations: Problem
-    sample: AnySample | None = None
+    whole: AnySample | None = None
     max_features: int | None = None
+    rows: NDArray[np.intp] | None = None  # None is all rows
+
+    @cached_property
+    def sample(self) -> AnySample | None:
+        """The sample of these rows, which are copied if a criterion or a rule reads them."""
+        return self.whole if self.rows is None or not isinstance(self.whole, Sample) else self.whole.at(self.rows)
 
     @property
     def n_columns(self) -> int:
@@ -205,8 +212,8 @@ class LeastSquaresProblem:
         resolved = as_criterion(criterion, problem.kind).resolve(problem, candidates, n_candidates)
         rows = self._rows(resolved) if isinstance(resolved, OfRows) else None
         model = LeastSquares(problem, resolved, units, self.max_features, rows)
-        if isinstance(self.sample, Sample):
-            model.permuted = PermutedResiduals(self.sample, units, candidates, problem.test)
+        if isinstance(self.whole, Sample):
+            model.permuted = PermutedResiduals(lambda: self.sample, units, candidates, problem.test)
         return model
 
     def _rows(self, criterion: Criterion) -> RegressionRows:

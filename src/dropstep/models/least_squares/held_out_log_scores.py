@@ -9,10 +9,10 @@ import numpy as np
 
 from dropstep.data.target import Categorical
 from dropstep.models.base import Floats, Indices
+from dropstep.models.held_out import SMALLEST
 from dropstep.models.least_squares.fold_scores import Block, FoldScores, Reduced
 
 BLOCK_SIZE = 2**21  # logits that are computed at a time
-SMALLEST = float(np.log(np.finfo(np.float64).eps))  # log probabilities are clipped here, as in log_loss
 
 
 class HeldOutLogScores(FoldScores):

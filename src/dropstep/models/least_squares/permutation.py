@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,18 +31,26 @@ class PermutedResiduals:
 
     Attributes
     ----------
-    sample : Sample
+    read : callable
+        Returns the sample.
     units : Units
     candidates : ndarray of int
         Columns of the units that could be chosen.
     test : WilksTest
     """
 
-    sample: Sample
+    read: Callable[[], Any]
     units: Units
     candidates: Indices
     test: WilksTest
     _known: dict[Any, tuple[dict[int, float], Floats]] = field(default_factory=dict)
+
+    @cached_property
+    def sample(self) -> Sample:
+        """The rows."""
+        sample = self.read()
+        assert isinstance(sample, Sample)
+        return sample
 
     def given(self, selected: Sequence[int]) -> GivenSelection:
         """The null distribution under a selection, computed when it is needed."""
