@@ -375,6 +375,5 @@ def test_inference_and_optimism_print_as_text() -> None:
     assert [line.split()[0] for line in lines[2:-1]] == list(path.selected_names)
     assert lines[-1] == "on held-out rows (242 rows)"
     text = str(optimism(path, X[:200], y[:200], n_bootstrap=10))
-    assert re.fullmatch(
-        r"r2: 0\.\d+ on the rows of the selection, 0\.\d+ expected on new rows \(.* 10 bootstrap samples\)", text
-    )
+    assert text.startswith(f"r2: {path.coefficients.r2:.4f} on the rows of the selection, ")
+    assert text.endswith(", 10 bootstrap samples)")
