@@ -12,8 +12,9 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression
 
 from dropstep import SelectionPath, select
-from dropstep.presentation import plots
 from dropstep.presentation.plots import plot_gains, plot_path, plot_pool, plot_ranking, plot_steps
+from dropstep.presentation.plots.axes import COLOURS
+from dropstep.presentation.plots.features import _states
 from dropstep.presentation.summary import ranked
 
 plt: Any = pytest.importorskip("matplotlib.pyplot")
@@ -136,7 +137,7 @@ def test_every_move_is_a_mark_of_its_phase(paths: dict[str, SelectionPath]) -> N
         drawn = marks[f"{kind[0]}: {kind[1]}"]
         steps = [(i, step.score) for i, step in enumerate(path.steps, start=1) if (step.phase, step.action) == kind]
         np.testing.assert_allclose(drawn.get_offsets(), steps)
-        assert same_color(drawn.get_facecolor()[0], "white" if kind[1] == "remove" else plots.COLOURS[kind[0]])
+        assert same_color(drawn.get_facecolor()[0], "white" if kind[1] == "remove" else COLOURS[kind[0]])
 
 
 def test_the_path_is_drawn_by_number_of_features_with_names(paths: dict[str, SelectionPath]) -> None:
@@ -224,7 +225,7 @@ def test_ranking_shows_what_became_of_each_feature(paths: dict[str, SelectionPat
     path = paths["fifty"]
     assert [unit[0] for unit in ranked(path)][:50] == list(path.selected)
     recalled = next(step for step in path.steps if step.phase == "re-forward" and step.action == "add").features[0]
-    assert [state for state, _, _ in plots._states(path, recalled)] == ["pool", "dropped", "pool", "re-forward"]
+    assert [state for state, _, _ in _states(path, recalled)] == ["pool", "dropped", "pool", "re-forward"]
     labels = [label.get_text() for label in plot_ranking(path).get_yticklabels()]
     assert len(labels) == 50
     assert labels[0] == "measurement_of_so…_rather_long_0008  1"

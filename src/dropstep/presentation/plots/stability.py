@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.presentation.plots import COLOURS, GREY, PALE, axes_of, ink
+from dropstep.presentation.plots.axes import COLOURS, GREY, PALE, axes_of, ink
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
