@@ -12,7 +12,16 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression
 
 from dropstep import SelectionPath, select
-from dropstep.presentation.plots import plot_gains, plot_path, plot_pool, plot_ranking, plot_steps
+from dropstep.presentation.plots import (
+    plot_errors,
+    plot_gains,
+    plot_path,
+    plot_pool,
+    plot_ranking,
+    plot_sizes,
+    plot_stability,
+    plot_steps,
+)
 from dropstep.presentation.plots.axes import COLOURS
 from dropstep.presentation.plots.features import _states
 from dropstep.presentation.summary import ranked
@@ -112,6 +121,25 @@ def test_given_axes_are_used_and_letters_fit_them(plot: Any, paths: dict[str, Se
     assert plot(paths["fifty"], right) is right
     assert not left.has_data()
     assert overlaps(boxes(right)) == []
+
+
+def test_names_of_lines_that_end_together_are_apart() -> None:
+    """Ten features that are selected on every half-sample, and three that are not."""
+    frequencies = np.linspace(0, 1, 6)[:, None] * np.r_[np.ones(10), 0.99, 0.8, 0.2]
+    names = [f"a feature with a long name {j}" for j in range(13)]
+    ax = plot_stability(frequencies, names, 0.75, 50, None)
+    assert sorted(text.get_text() for text in ax.texts) == sorted(names[:12])
+    assert overlaps(boxes(ax)) == []
+    assert ax.get_title(loc="left") == "12 of 13 features reach 0.75"
+
+
+def test_errors_of_folds_have_separators() -> None:
+    losses = np.array([[6100.0, 3900.0], [5900.0, 4100.0]])
+    ax = plot_sizes([0, 1], losses, np.array([100.0, 100.0]), "mse", 1)
+    assert ax.get_title(loc="left") == "1 feature chosen, 2 folds"
+    assert any("," in text for text in boxes(ax))
+    assert overlaps(boxes(ax)) == []
+    assert any("1,500" in text for text in boxes(plot_errors(["a"], [[1000.0, 2000.0]], "rmse", "2 folds")))
 
 
 # --- what is drawn ---------------------------------------------------------------------------------------------------

@@ -64,9 +64,10 @@ def as_data(design: AnyDesign, *, columns: bool = True) -> dict[str, Any]:
 
 
 def print_notes(notes: Sequence[str], *, quiet: bool) -> None:
-    """Print notes to standard error, one line each."""
+    """Print notes to standard error: one line each, or several where the terminal is narrower."""
     for note in () if quiet else notes:
-        print(f"{painted('note:', 'warning', sys.stderr)} {printable(note)}", file=sys.stderr)
+        text = output.wrapped(f"note: {printable(note)}", sys.stderr)
+        print(painted("note:", "warning", sys.stderr) + text.removeprefix("note:"), file=sys.stderr)
 
 
 def print_written(files: Sequence[str | None], *, quiet: bool) -> None:

@@ -199,7 +199,9 @@ def _selected(path: SelectionPath) -> str:
     if not path.selected:
         return painted(f"None of the {count(path.n_features, 'feature')} is selected.", "bold")
     lead = f"{len(path.selected):,} of {count(path.n_features, 'feature')} selected: "
-    return output.wrapped(painted(lead, "bold") + names)
+    text = output.wrapped(lead + names)
+    end = len(lead.rstrip())
+    return painted(text[:end], "bold") + text[end:]
 
 
 def _summary(path: SelectionPath) -> str:

@@ -77,6 +77,15 @@ def draw_moves(ax: Axes, moves: Sequence[tuple[int, Step]]) -> None:
         ax.scatter(*zip(*at, strict=True), **style)
 
 
+def count_features(ax: Axes) -> None:
+    """Make the number of features the x axis."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=12, integer=True, min_n_ticks=1))
+    ax.set_xlabel("number of features")
+    ax.spines[["top", "right"]].set_visible(False)
+
+
 def count_steps(ax: Axes, path: SelectionPath) -> None:
     """Make the steps of a path the x axis."""
     from matplotlib.ticker import MaxNLocator

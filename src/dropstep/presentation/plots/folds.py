@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from dropstep.presentation.plots.axes import COLOURS, GREY, PALE, axes_of, set_title
+from dropstep.presentation.plots.axes import (
+    COLOURS,
+    GREY,
+    PALE,
+    axes_of,
+    count_features,
+    label_numbers,
+    set_title,
+)
+from dropstep.presentation.text import count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,9 +50,10 @@ def plot_sizes(
         ax.plot(sizes, fold, color=PALE, lw=1.0, zorder=1)
     ax.errorbar(sizes, losses.mean(axis=0), yerr=std_error, color=COLOURS["forward"], marker="o", ms=4, capsize=2)
     ax.axvline(chosen, color=COLOURS["backward"], lw=1.0, ls="--", zorder=0)
-    set_title(ax, f"{chosen:,} features chosen, {len(losses)} folds")
-    ax.set_xlabel("number of features")
+    set_title(ax, f"{count(chosen, 'feature')} chosen, {count(len(losses), 'fold')}")
+    count_features(ax)
     ax.set_ylabel(f"held-out {loss}", parse_math=False)
+    label_numbers(ax.yaxis)
     return ax
 
 
@@ -78,5 +88,7 @@ def plot_errors(
     ax.set_yticks(range(len(names)), [*names], parse_math=False)
     ax.invert_yaxis()
     ax.set_xlabel(measure, parse_math=False)
+    ax.spines[["top", "right"]].set_visible(False)
+    label_numbers(ax.xaxis)
     set_title(ax, title)
     return ax

@@ -10,6 +10,7 @@ from dropstep.presentation.plots.axes import (
     COLOURS,
     GREY,
     axes_of,
+    count_features,
     draw_moves,
     ink,
     label_numbers,
@@ -70,23 +71,15 @@ def plot_path(path: SelectionPath, ax: Axes | None = None) -> Axes:
             "zorder": 3,
         }
         ax.scatter([len(path.selected)], [path.score], s=150, **final)
-    _count_features(ax, points)
+    counts = [n for n, _ in points] or [0, 1]
+    ax.set_xlim(min(counts) - 0.6, max(counts) + 0.6)
+    count_features(ax)
     _names_at_points(ax, path, made, new)
     set_title(ax, f"{path.strategy}: {len(path.selected):,} of {count(path.n_features, 'feature')}")
     ax.set_ylabel(path.criterion, parse_math=False)
     label_numbers(ax.yaxis)
     legend_below(ax)
     return ax
-
-
-def _count_features(ax: Axes, points: Sequence[tuple[int, float]]) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    ax.xaxis.set_major_locator(MaxNLocator(nbins=12, integer=True, min_n_ticks=1))
-    counts = [n for n, _ in points] or [0, 1]
-    ax.set_xlim(min(counts) - 0.6, max(counts) + 0.6)
-    ax.set_xlabel("number of features")
-    ax.spines[["top", "right"]].set_visible(False)
 
 
 def _labels(path: SelectionPath, made: Sequence[tuple[int, Step]]) -> dict[int, tuple[str, float]]:
