@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from dropstep.cli.colour import painted
+from dropstep.cli.colour import Style, painted
 from dropstep.files import atomic_files
 from dropstep.presentation import text
 from dropstep.readers import Column
@@ -75,6 +75,11 @@ def wrapped(paragraph: str, stream: TextIO | None = None) -> str:
     """A paragraph in lines no longer than the terminal, if the stream (standard output by default) is one."""
     limit = terminal_width(stream)
     return paragraph if limit is None else textwrap.fill(paragraph, max(limit, 20), break_on_hyphens=False)
+
+
+def labelled(label: str, sentence: str, style: Style, stream: TextIO) -> str:
+    """A sentence after a label in colour, in lines no longer than the terminal, if the stream is one."""
+    return painted(label, style, stream) + wrapped(f"{label} {sentence}", stream).removeprefix(label)
 
 
 def as_json(value: Any) -> str:

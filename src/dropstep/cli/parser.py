@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from typing import Any, NoReturn
 
 from dropstep import __version__
@@ -11,6 +12,7 @@ from dropstep.cli.help import ABOUT, COMPARE, COMPLETION, EPILOG, SELECT
 from dropstep.cli.moments import add_parser as add_moments
 from dropstep.cli.naming import brief
 from dropstep.cli.options import add_compare, add_search, add_select, add_table
+from dropstep.cli.output import labelled
 from dropstep.cli.schema import DOCUMENTS
 from dropstep.cli.suggestions import option_hint, target_hint
 from dropstep.presentation.text import printable
@@ -49,7 +51,8 @@ class Parser(argparse.ArgumentParser):
 
 
 def _error(prog: str, message: str) -> str:
-    return f"{prog}: {printable(shortened(brief(message), MAX_ERROR))} (see {prog} --help)\n"
+    sentence = f"{printable(shortened(brief(message), MAX_ERROR))} (see {prog} --help)"
+    return labelled(f"{prog}:", sentence, "error", sys.stderr) + "\n"
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):

@@ -65,7 +65,7 @@ def _maximised(path: SelectionPath) -> str:
         return ""
     score, start = number(path.score, 3), number(path.start, 3)
     baseline = f", {start} with none" if math.isfinite(path.start) else ""
-    return f"Cross-validated {path.criterion.replace('_', ' ')} {score} with these features{baseline}."
+    return f"Cross-validated {path.criterion} {score} with these features{baseline}."
 
 
 def next_step(path: SelectionPath, evidence: Evidence | None) -> str:
