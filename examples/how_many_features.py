@@ -11,7 +11,7 @@ selector = SelectorCV(strategy="forward", cv=folds, choose="one_se").fit(X, y)
 
 paths = selector.cv_paths_
 for size, loss, error in zip(paths.sizes[:6], paths.mean, paths.std_error, strict=False):
-    print(f"{size} features: {paths.loss} {loss:.3f} (standard error {error:.3f})")
+    print(f"{size} feature{'' if size == 1 else 's'}: {paths.loss} {loss:.3f} (standard error {error:.3f})")
 print(f"chosen: {selector.n_features_}, {', '.join(selector.get_feature_names_out())}")
 print("first feature in each fold:", ", ".join(path[1].names[0] for path in paths.paths))
 

@@ -25,7 +25,7 @@ X, y = table[:, 3:].astype(float), table[:, 2]
 path = select(X, y)
 print(f"with the test: genes {path.selected}, {path.n_evaluations:,} evaluations")
 fixed = select(X, y, strategy="forward", enter=0.05, max_features=30)
-traces = ", ".join(f"{fixed.steps[size - 1].score:.3g}" for size in (1, 3, 10, 20, 30))
+traces = ", ".join(f"{fixed.steps[size - 1].score:,.4g}" for size in (1, 3, 10, 20, 30))
 print(f"with a fixed threshold of 0.05 the trace diverges; with 1, 3, 10, 20 and 30 genes it is {traces}")
 
 folds = StratifiedKFold(5, shuffle=True, random_state=0)

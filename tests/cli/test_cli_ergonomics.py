@@ -233,6 +233,59 @@ def test_everything_fits_the_terminal_in_colour():
     assert "\x1b[1m" not in in_terminal("select people.csv -t income -q", 60, NO_COLOR="", TERM="dumb")
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "select people.csv -t income --strategy stepwise",
+        "compare people.csv -t income --strategies forward,dropping,stepwise,swap",
+        "select wide.csv -t y",
+        "select people.csv -t incme",
+        "select people.csv --taget income",
+        "selct people.csv",
+    ],
+)
+@pytest.mark.parametrize("columns", [50, 80])
+def test_notes_errors_and_verdicts_fit_the_terminal(arguments, columns):
+    write_people("people.csv")
+    rng = np.random.default_rng(0)
+    header = ",".join(["y", *(f"v{i}" for i in range(60))])
+    np.savetxt("wide.csv", rng.normal(size=(30, 61)), "%.3f", ",", header=header, comments="")
+    shown = re.sub(r".*\r\x1b\[K", "", in_terminal(arguments, columns, NO_COLOR="1"))  # without the line of progress
+    assert len(shown) > 50
+    assert max(map(len, shown.splitlines())) <= columns
+
+
+def test_a_terminal_says_how_to_get_a_report(capsys):
+    hint = "Add --report FILE.html for a report"
+    assert hint in in_terminal("select wine.csv -t class", 200)
+    assert hint not in in_terminal("select wine.csv -t class -q", 200)
+    assert hint not in in_terminal("select wine.csv -t class --report wine.html --no-check", 200)
+    assert hint not in "".join(run(capsys, "select wine.csv -t class")[1:])
+
+
+def test_messages_name_options(capsys):
+    """Notes and sentences of the library, which name parameters, name options on the command line."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 8))
+    names = ",".join(["y", *"abcdefgh", *(f"{c}2" for c in "abcdefgh")])
+    np.savetxt("twice.csv", np.c_[X[:, 0] + rng.normal(size=40), X, X], "%.4f", ",", header=names, comments="")
+    code, _, err = run(capsys, "select twice.csv -t y")
+    assert code == 0
+    assert "to ignore them, use --exclude\n" in err
+    line = "select wine.csv -t class --model sklearn.naive_bayes:GaussianNB --max-features 1 --report nb.html"
+    code, out, _ = run(capsys, line)
+    assert code == 0
+    assert re.search(r"Cross-validated accuracy 0\.\d+ with these features, 0\.399 with none\.", out)
+    assert "use --stability, and cross-validate a pipeline with Selector." in out
+
+
+def test_counts_and_ranges_have_separators(capsys):
+    rows = [f"{i % 7},{i},{'yes' if i % 3 else 'no'}\n" for i in range(4000)]
+    Path("long.csv").write_text("x,y,z\n" + "".join(rows))
+    assert "target: z, 2 classes: no (1,334), yes (2,666)" in run(capsys, "select long.csv -t z")[1]
+    assert "target: y, numbers from 0 to 3,999" in run(capsys, "select long.csv -t y")[1]
+
+
 def test_many_classes_are_shown_in_several_tables():
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(12), 20)

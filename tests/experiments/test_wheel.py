@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from sklearn.datasets import load_breast_cancer
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = ("pip", "hatchling")
@@ -50,3 +51,22 @@ def test_the_demo_needs_only_the_wheel(wheel: Path, tmp_path: Path) -> None:
     file, *table = done.stdout.splitlines()
     assert Path(file).is_relative_to(tmp_path)
     assert len(table) == 2 + 3
+
+
+def test_from_a_csv_to_a_report(wheel: Path, tmp_path: Path) -> None:
+    """The command of the README, with nothing on the path but the wheel and its dependencies."""
+    with zipfile.ZipFile(wheel) as packed:
+        packed.extractall(tmp_path / "site")
+    data = load_breast_cancer()
+    lines = [",".join(map(str, [*row, label])) for row, label in zip(data.data, data.target, strict=True)]
+    (tmp_path / "cancer.csv").write_text("\n".join([",".join([*data.feature_names, "diagnosis"]), *lines]))
+    command = ["select", "cancer.csv", "--target", "diagnosis", "--report", "cancer.html"]
+    env = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
+    done = subprocess.run(
+        [sys.executable, "-m", "dropstep", *command], cwd=tmp_path, env=env, capture_output=True, text=True, check=True
+    )
+    assert "6 of 30 features selected: worst concave points, worst radius" in done.stdout
+    assert done.stderr.endswith("wrote cancer.html\n")
+    page = (tmp_path / "cancer.html").read_text(encoding="utf-8")
+    assert "What now?" in page
+    assert "<style>" in page

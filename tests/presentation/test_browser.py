@@ -177,13 +177,16 @@ def test_tables_keep_to_the_column_of_text(name: str, browser: Chromium, pages: 
 
 @pytest.mark.parametrize("name", REAL)
 def test_the_answer_is_on_the_first_screen(name: str, browser: Chromium, pages: dict[str, File]) -> None:
-    """On a desk, what is selected and how well it predicts is above the fold; search diagnostics are below."""
-    browser.open(pages[name], DESK, dark=False, height=1000)
+    """What is selected, how well it predicts and what to do next is above the fold; search diagnostics are below."""
+    browser.open(pages[name], DESK, dark=False, height=900)
     top = "document.querySelector('{}').getBoundingClientRect().top"
     assert browser.evaluate(top.format(".lead")) < 200
     if name != "golub" or browser.evaluate("document.querySelector('.first') !== null"):
-        assert browser.evaluate(top.format(".errors")) < 1000
-    assert browser.evaluate(top.format(".next")) < browser.evaluate(top.format("nav"))
+        assert browser.evaluate(top.format(".errors")) < 900
+    assert browser.evaluate(top.format(".next")) < 450
+    assert browser.evaluate(top.format(".answers")) < browser.evaluate(top.format("nav"))
+    browser.open(pages[name], PHONE, dark=False, height=844)
+    assert browser.evaluate(top.format(".next")) < 500
 
 
 def test_dark_is_dark(browser: Chromium, pages: dict[str, File]) -> None:
@@ -215,7 +218,7 @@ def test_the_keyboard_reaches_the_report_first(browser: Chromium, pages: dict[st
 
 
 def test_it_prints_whole(browser: Chromium, pages: dict[str, File], tmp_path: File) -> None:
-    """On paper what is folded is open, the links are gone, and the colours are those of day."""
+    """On paper what is folded is open, links and texts to copy are gone, and the colours are those of day."""
     browser.open(pages["whole"], DESK, dark=True)
     browser.pdf(tmp_path / "whole.pdf")
     assert (tmp_path / "whole.pdf").read_bytes().startswith(b"%PDF-")
@@ -223,6 +226,7 @@ def test_it_prints_whole(browser: Chromium, pages: dict[str, File], tmp_path: Fi
     try:
         assert browser.evaluate("document.querySelector('details > table').checkVisibility()") is True
         assert browser.evaluate("document.querySelector('nav').checkVisibility()") is False
+        assert browser.evaluate("document.querySelector('details.screen').checkVisibility()") is False
         assert browser.evaluate("getComputedStyle(document.body).color") == "rgb(28, 33, 38)"
     finally:
         browser.call("Emulation.setEmulatedMedia", media="")

@@ -12,8 +12,18 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression
 
 from dropstep import SelectionPath, select
-from dropstep.presentation import plots
-from dropstep.presentation.plots import plot_gains, plot_path, plot_pool, plot_ranking, plot_steps
+from dropstep.presentation.plots import (
+    plot_errors,
+    plot_gains,
+    plot_path,
+    plot_pool,
+    plot_ranking,
+    plot_sizes,
+    plot_stability,
+    plot_steps,
+)
+from dropstep.presentation.plots.axes import COLOURS
+from dropstep.presentation.plots.features import _states
 from dropstep.presentation.summary import ranked
 
 plt: Any = pytest.importorskip("matplotlib.pyplot")
@@ -113,6 +123,25 @@ def test_given_axes_are_used_and_letters_fit_them(plot: Any, paths: dict[str, Se
     assert overlaps(boxes(right)) == []
 
 
+def test_names_of_lines_that_end_together_are_apart() -> None:
+    """Ten features that are selected on every half-sample, and three that are not."""
+    frequencies = np.linspace(0, 1, 6)[:, None] * np.r_[np.ones(10), 0.99, 0.8, 0.2]
+    names = [f"a feature with a long name {j}" for j in range(13)]
+    ax = plot_stability(frequencies, names, 0.75, 50, None)
+    assert sorted(text.get_text() for text in ax.texts) == sorted(names[:12])
+    assert overlaps(boxes(ax)) == []
+    assert ax.get_title(loc="left") == "12 of 13 features reach 0.75"
+
+
+def test_errors_of_folds_have_separators() -> None:
+    losses = np.array([[6100.0, 3900.0], [5900.0, 4100.0]])
+    ax = plot_sizes([0, 1], losses, np.array([100.0, 100.0]), "mse", 1)
+    assert ax.get_title(loc="left") == "1 feature chosen, 2 folds"
+    assert any("," in text for text in boxes(ax))
+    assert overlaps(boxes(ax)) == []
+    assert any(": 1," in text for text in boxes(plot_errors(["a"], [[1000.0, 2000.0]], "rmse", "2 folds")))
+
+
 # --- what is drawn ---------------------------------------------------------------------------------------------------
 
 
@@ -136,7 +165,7 @@ def test_every_move_is_a_mark_of_its_phase(paths: dict[str, SelectionPath]) -> N
         drawn = marks[f"{kind[0]}: {kind[1]}"]
         steps = [(i, step.score) for i, step in enumerate(path.steps, start=1) if (step.phase, step.action) == kind]
         np.testing.assert_allclose(drawn.get_offsets(), steps)
-        assert same_color(drawn.get_facecolor()[0], "white" if kind[1] == "remove" else plots.COLOURS[kind[0]])
+        assert same_color(drawn.get_facecolor()[0], "white" if kind[1] == "remove" else COLOURS[kind[0]])
 
 
 def test_the_path_is_drawn_by_number_of_features_with_names(paths: dict[str, SelectionPath]) -> None:
@@ -224,7 +253,7 @@ def test_ranking_shows_what_became_of_each_feature(paths: dict[str, SelectionPat
     path = paths["fifty"]
     assert [unit[0] for unit in ranked(path)][:50] == list(path.selected)
     recalled = next(step for step in path.steps if step.phase == "re-forward" and step.action == "add").features[0]
-    assert [state for state, _, _ in plots._states(path, recalled)] == ["pool", "dropped", "pool", "re-forward"]
+    assert [state for state, _, _ in _states(path, recalled)] == ["pool", "dropped", "pool", "re-forward"]
     labels = [label.get_text() for label in plot_ranking(path).get_yticklabels()]
     assert len(labels) == 50
     assert labels[0] == "measurement_of_so…_rather_long_0008  1"

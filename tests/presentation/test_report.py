@@ -260,7 +260,7 @@ def test_parameters_and_how_to_reproduce_them(diabetes: SelectionPath) -> None:
         "Rows 442",
         "Target progression",
         "number: 9; text: 1",
-        "id was left out",
+        "Id was left out.",
         "Run: dropstep select d.csv --target y",
         f"numpy {np.__version__}",
         "scikit-learn",
@@ -304,10 +304,10 @@ def test_rules_are_those_in_effect() -> None:
 def test_warnings(diabetes: SelectionPath) -> None:
     noted = replace(diabetes, notes=("X is float32", "y is odd"))
     text = Page(report_html(noted, data={"notes": ["rows were left out"]})).text
-    assert "X is float32 y is odd rows were left out" in text
-    assert text.index("rows were left out") < text.index("Coefficients")
+    assert "X is float32. y is odd. Rows were left out." in text
+    assert text.index("Rows were left out") < text.index("Coefficients")
     many = Page(report_html(replace(diabetes, notes=tuple(f"note {i}." for i in range(7))))).text
-    assert "note 3. 3 more notes note 4." in many
+    assert "Note 3. 3 more notes Note 4." in many
 
 
 def test_near_equivalents(diabetes: SelectionPath, grouped: SelectionPath) -> None:

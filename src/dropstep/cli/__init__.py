@@ -112,8 +112,8 @@ def _command(parser: argparse.ArgumentParser, args: argparse.Namespace, line: st
 
 def _report(error: Exception, arguments: Sequence[str]) -> int:
     """Print an error as one sentence, with --traceback after its traceback, and return the exit code."""
-    from dropstep.cli.colour import painted
     from dropstep.cli.naming import in_options
+    from dropstep.cli.output import labelled
     from dropstep.presentation.text import printable
 
     if "--traceback" in arguments:
@@ -127,7 +127,7 @@ def _report(error: Exception, arguments: Sequence[str]) -> int:
         text = f"not enough memory for this table; {measure}--exclude makes it smaller"
     elif not expected:
         text = f"internal error in dropstep ({type(error).__name__}: {text}); --traceback shows where"
-    print(f"{painted('dropstep:', 'error', sys.stderr)} {printable(' '.join(text.split()))}", file=sys.stderr)
+    print(labelled("dropstep:", printable(" ".join(text.split())), "error", sys.stderr), file=sys.stderr)
     return ERROR if expected else FAULT
 
 

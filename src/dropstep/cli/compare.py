@@ -129,10 +129,10 @@ def _as_table(design: Design, found: Comparison, results: list[dict[str, Any]], 
     grouped = " of whole groups" if design.rows.groups is not None else ""
     below = (
         f"{_measure(found)}: mean ± standard deviation over {args.folds} folds{grouped} (seed {args.seed}), "
-        f"selection repeated inside every fold.\nfeatures, evaluations and time: on all rows."
+        "selection repeated inside every fold; features, evaluations and time: on all rows."
     )
-    verdict = painted(f"{found.verdict[:1].upper()}{found.verdict[1:]}.", "bold")
-    return "\n\n".join([facts.heading(design), verdict, table, below])
+    verdict = painted(output.wrapped(f"{found.verdict[:1].upper()}{found.verdict[1:]}."), "bold")
+    return "\n\n".join([facts.heading(design), verdict, table, output.wrapped(below)])
 
 
 def _spread(errors: dict[str, Any] | None) -> str:

@@ -148,7 +148,7 @@ class Design(AnyDesign):
             time, event = self.target.time, self.target.event
             return f"{counted(int(event.sum()), 'event')}, times from {time.min():g} to {time.max():g}"
         ranges = (column.values[self.kept] for column in self.targets)
-        return "numbers from " + ", ".join(f"{values.min():g} to {values.max():g}" for values in ranges)
+        return "numbers from " + ", ".join(f"{values.min():,g} to {values.max():,g}" for values in ranges)
 
     def class_counts(self) -> dict[str, int]:
         if not isinstance(self.target, Categorical):

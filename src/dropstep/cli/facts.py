@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from dropstep.cli import output
-from dropstep.cli.colour import painted
 from dropstep.cli.table_input import AnyDesign
 from dropstep.presentation.text import printable
 from dropstep.readers.wording import counted, shortened
@@ -36,7 +35,7 @@ def _kinds(design: AnyDesign) -> str:
 def _target(design: AnyDesign) -> str:
     if not (counts := design.class_counts()):
         return design.target_range()
-    shown = ", ".join(f"{shortened(label)} ({count})" for label, count in list(counts.items())[:MAX_CLASSES])
+    shown = ", ".join(f"{shortened(label)} ({count:,})" for label, count in list(counts.items())[:MAX_CLASSES])
     return f"{len(counts)} classes: {shown}" + (" and more" if len(counts) > MAX_CLASSES else "")
 
 
@@ -64,9 +63,9 @@ def as_data(design: AnyDesign, *, columns: bool = True) -> dict[str, Any]:
 
 
 def print_notes(notes: Sequence[str], *, quiet: bool) -> None:
-    """Print notes to standard error, one line each."""
+    """Print notes to standard error: one line each, or several where the terminal is narrower."""
     for note in () if quiet else notes:
-        print(f"{painted('note:', 'warning', sys.stderr)} {printable(note)}", file=sys.stderr)
+        print(output.labelled("note:", printable(note), "warning", sys.stderr), file=sys.stderr)
 
 
 def print_written(files: Sequence[str | None], *, quiet: bool) -> None:

@@ -15,6 +15,8 @@ from dropstep.readers.wording import quoted, shortened
 _OPTIONS = (
     (re.compile(r"MallowsCp\(sigma2=\.\.\.\)"), "--criterion cp:sigma2=..."),
     (re.compile(r"\b(strategy|model|criterion|missing)='([a-z_0-9]+)'"), r"--\1 \2"),
+    (re.compile(r"\buse exclude\b(?!=)"), "use --exclude"),
+    (re.compile(r"\bdropstep\.stability\b"), "--stability"),
     (re.compile(r"\bmax_features\b"), "--max-features"),
     (re.compile(r"\bsample_weight\b"), "--weights"),
     (re.compile(r"\bheader=False\b"), "--no-header"),

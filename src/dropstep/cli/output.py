@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from dropstep.cli.colour import painted
+from dropstep.cli.colour import Style, painted
 from dropstep.files import atomic_files
 from dropstep.presentation import text
 from dropstep.readers import Column
@@ -26,9 +26,9 @@ _FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 
-def terminal_width() -> int | None:
-    """Width of the terminal; None if standard output is none."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+def terminal_width(stream: TextIO | None = None) -> int | None:
+    """Width of the terminal; None if the stream (standard output by default) is none."""
+    return shutil.get_terminal_size().columns if (stream or sys.stdout).isatty() else None
 
 
 def as_table(head: Sequence[str], rows: Sequence[Sequence[str]], sides: str, struck: Collection[int] = ()) -> str:
@@ -71,10 +71,15 @@ def _fitting(head: Sequence[str], rows: Sequence[Sequence[str]], sides: str, lim
     return [[*lead, *part] for part in parts]
 
 
-def wrapped(paragraph: str) -> str:
-    """A paragraph in lines no longer than the terminal, if standard output is one."""
-    limit = terminal_width()
+def wrapped(paragraph: str, stream: TextIO | None = None) -> str:
+    """A paragraph in lines no longer than the terminal, if the stream (standard output by default) is one."""
+    limit = terminal_width(stream)
     return paragraph if limit is None else textwrap.fill(paragraph, max(limit, 20), break_on_hyphens=False)
+
+
+def labelled(label: str, sentence: str, style: Style, stream: TextIO) -> str:
+    """A sentence after a label in colour, in lines no longer than the terminal, if the stream is one."""
+    return painted(label, style, stream) + wrapped(f"{label} {sentence}", stream).removeprefix(label)
 
 
 def as_json(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -11,6 +12,7 @@ from dropstep.cli import INTERRUPTED, facts, output
 from dropstep.cli.certainty import Certainty, as_text, certainty, split
 from dropstep.cli.colour import painted
 from dropstep.cli.design import FITS, PARAMETERS, Design, read_design
+from dropstep.cli.naming import in_options
 from dropstep.cli.plan import planned
 from dropstep.cli.progress import Progress
 from dropstep.cli.select_json import as_data
@@ -50,7 +52,16 @@ def run(args: argparse.Namespace, command: str) -> int:
     output.show(result)
     if not args.dry_run:
         facts.print_written([args.output, args.report], quiet=args.quiet)
+        _suggest_report(args)
     return INTERRUPTED if interrupted else 0
+
+
+def _suggest_report(args: argparse.Namespace) -> None:
+    """On a terminal, say how to see how sure a selection is."""
+    if args.report or args.quiet or args.format != "table" or not sys.stderr.isatty():
+        return
+    hint = "Add --report FILE.html for a report with the stability and the held-out error of this selection."
+    print("\n" + output.wrapped(hint, sys.stderr), file=sys.stderr)
 
 
 def _check_files(args: argparse.Namespace) -> None:
@@ -113,7 +124,7 @@ def _assessed(
 
     progress.restart()
     rows = design.rows
-    return assess(
+    evidence = assess(
         path,
         design.table,
         design.y,
@@ -124,6 +135,7 @@ def _assessed(
         tick=progress.update,
         known=found.stability,
     )
+    return replace(evidence, omitted=tuple(map(in_options, evidence.omitted)))
 
 
 def _write(
@@ -199,7 +211,9 @@ def _selected(path: SelectionPath) -> str:
     if not path.selected:
         return painted(f"None of the {count(path.n_features, 'feature')} is selected.", "bold")
     lead = f"{len(path.selected):,} of {count(path.n_features, 'feature')} selected: "
-    return output.wrapped(painted(lead, "bold") + names)
+    text = output.wrapped(lead + names)
+    end = len(lead.rstrip())
+    return painted(text[:end], "bold") + text[end:]
 
 
 def _summary(path: SelectionPath) -> str:

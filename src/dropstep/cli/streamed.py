@@ -113,7 +113,7 @@ class StreamedDesign(AnyDesign):
     def target_range(self) -> str:
         summary = self.sample.summary
         ranges = zip(summary.low.tolist(), summary.high.tolist(), strict=True)
-        return "numbers from " + ", ".join(f"{low:g} to {high:g}" for low, high in ranges)
+        return "numbers from " + ", ".join(f"{low:,g} to {high:,g}" for low, high in ranges)
 
     def class_counts(self) -> dict[str, int]:
         moments = self.sample.moments

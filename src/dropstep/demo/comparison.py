@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import textwrap
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,12 +16,13 @@ from sklearn.datasets import load_digits
 from dropstep import MallowsCp, SelectionPath, select
 from dropstep.demo import report
 from dropstep.demo.from_scratch import FromScratch, Procedure, per_sample_cp, trace_criterion
+from dropstep.presentation.text import table
 
 Floats = NDArray[np.float64]
 T = TypeVar("T")
 
 PROCEDURES: dict[Procedure, str] = {
-    "dropping": "dropping forward-backward",
+    "dropping": "dropping",
     "forward_backward": "forward-backward",
     "stepwise": "stepwise",
 }
@@ -49,7 +52,7 @@ class Row:
     from_scratch: float
 
     def cells(self) -> list[str]:
-        ratio = f"{self.from_scratch / self.ours:,.0f} x"
+        ratio = f"{self.from_scratch / self.ours:,.0f}"
         return [
             self.problem,
             self.procedure,
@@ -61,7 +64,7 @@ class Row:
         ]
 
 
-HEAD = ["problem", "procedure", "features", "evaluations", "ours, ms", "from scratch, ms", "ratio"]
+HEAD = ["problem", "procedure", "size", "evaluations", "ms", "refits, ms", "ratio"]
 
 
 def timed(repeats: int, run: Callable[..., T], *args: Any, **params: Any) -> tuple[T, float]:
@@ -85,7 +88,7 @@ def digits() -> list[Row]:
         found, scratch = timed(1, slow.run, procedure)
         if set(found) != set(path.selected):
             raise AssertionError(f"{name}: the search and the procedure from scratch differ on the digits")
-        rows.append(Row("digits, 1797 x 64", name, len(path.selected), path.n_evaluations, ours, scratch))
+        rows.append(Row("digits", name, len(path.selected), path.n_evaluations, ours, scratch))
     return rows
 
 
@@ -110,7 +113,7 @@ def table_4(p: int) -> list[Row]:
             raise AssertionError(f"{name}: the search and the procedure from scratch differ on the simulation")
         features = float(np.mean([len(path.selected) for path in paths]))
         evaluations = float(np.mean([path.n_evaluations for path in paths]))
-        rows.append(Row(f"table 4, 80 x {p}", name, features, evaluations, ours / REPEATS, scratch / len(few)))
+        rows.append(Row(f"table 4, p = {p}", name, features, evaluations, ours / REPEATS, scratch / len(few)))
     return rows
 
 
@@ -128,12 +131,13 @@ def _from_scratch(problems: list[tuple[Floats, Floats, float]], procedure: Proce
 
 
 def printed(rows: list[Row]) -> str:
-    """Rows as an aligned table."""
-    lines = [HEAD, *(row.cells() for row in rows)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(HEAD))]
-    sides = ["<", "<", *">>>>>"]
-    aligned = ["  ".join(f"{c:{s}{w}}" for c, s, w in zip(line, sides, widths, strict=True)) for line in lines]
-    return "\n".join([aligned[0], "-" * len(aligned[0]), *aligned[1:]])
+    """Rows as an aligned table, no wider than the terminal."""
+    return table(HEAD, [row.cells() for row in rows], "<<>>>>>", shutil.get_terminal_size((120, 24)).columns)
+
+
+def wrapped(paragraph: str) -> str:
+    """A paragraph after a blank line, in lines no longer than the terminal."""
+    return "\n" + textwrap.fill(paragraph, shutil.get_terminal_size((120, 24)).columns, break_on_hyphens=False)
 
 
 def main() -> None:
@@ -143,13 +147,11 @@ def main() -> None:
     ratios = [row.from_scratch / row.ours for row in rows]
     print(printed(rows))
     print(
-        f"\nOn the digits, dropping selects {rows[0].features:.0f} features with {saved:.0%} fewer evaluations than "
-        f"stepwise, which selects {rows[2].features:.0f};\non the simulation it selects about four, the number of true "
-        "ones. Updating one projection instead of refitting for every\ncandidate makes each procedure "
-        f"{min(ratios):,.0f} to {max(ratios):,.0f} times faster than from scratch, with the same selections (compared "
-        "in this run)."
+        wrapped(
+            f"On the digits, dropping selects {rows[0].features:.0f} features with {saved:.0%} fewer evaluations than "
+            f"stepwise, which selects {rows[2].features:.0f}; on the simulation it selects about four, the number of "
+            "true ones. Updating one projection instead of refitting for every candidate makes each procedure "
+            f"{min(ratios):,.0f} to {max(ratios):,.0f} times faster, with the same selections (compared in this run)."
+        )
     )
-    print(
-        "\nNext: `from dropstep import Selector; Selector().fit(X, y)` on your own data; README.md has a complete "
-        "example, and\n`make test` runs the tests."
-    )
+    print(wrapped("Next, on your own data: dropstep select FILE --target COLUMN --report FILE.html"))

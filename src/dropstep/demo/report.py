@@ -26,4 +26,4 @@ def main() -> None:
     save_report(with_equivalents(path, X, y), file, evidence=evidence, data=facts)
     print(path)
     print(f"\n{verdict(path, evidence)}\n{next_step(path, evidence)}")
-    print(f"\nwrote {file}\n\nThe comparison of the paper follows.\n")
+    print(f"\nwrote {file}\n\nThe comparison of the paper follows; it takes about a minute.\n", flush=True)

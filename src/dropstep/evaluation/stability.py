@@ -273,7 +273,7 @@ class Stability:
         matplotlib.axes.Axes
             The axes drawn on.
         """
-        from dropstep.presentation.stability import plot_stability
+        from dropstep.presentation.plots import plot_stability
 
         firsts = [features[0] for features in self.members]
         return plot_stability(self.path, self.names(firsts), threshold, limit, ax)

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dropstep.presentation.html import Html, feature_names, tag
+from dropstep.presentation.html import Html, feature_names, tag, text
 from dropstep.presentation.report.page import page
-from dropstep.presentation.report.section import section, table
+from dropstep.presentation.report.section import measured, section, table
 from dropstep.presentation.text import number
 
 MAX_NAMES = 12
@@ -117,9 +117,10 @@ def _error(row: Compared, largest: float) -> Html:
     spread = (sum((e - row.mean) ** 2 for e in row.errors) / max(1, len(row.errors) - 1)) ** 0.5
     own = "" if row.strategy in ("all features", "no features") else " own"
     width = abs(row.mean) / largest if largest > 0 else 0.0
+    bar = tag("span", class_=f"bar{own}", style=f"width:{width:.1%}")
     return tag(
         "tr",
-        tag("th", row.strategy, tag("span", class_=f"bar{own}", style=f"width:{width:.1%}"), scope="row"),
+        tag("th", measured(text(row.strategy), bar), scope="row"),
         tag("td", f"{number(row.mean, 3)} ± {number(spread, 2)}", class_="num"),
     )
 

@@ -10,6 +10,8 @@ from dropstep.presentation.text import number
 from dropstep.result import SelectionPath
 
 Z = 1.96  # of a 95 % interval
+MAX_LOG_RATIO = 7.0  # beyond it, the coefficient is easier to read than its exponential
+MAX_LISTED = 3  # coefficients of one feature
 
 
 def effect(path: SelectionPath, features: tuple[int, ...]) -> str:
@@ -36,13 +38,12 @@ def effect(path: SelectionPath, features: tuple[int, ...]) -> str:
     if fit.means is not None:
         return _means(fit, at)
     coef = np.atleast_2d(fit.coef)[:, at]
-    if fit.effect is not None:
-        return _ratio(fit, coef, at)
-    if coef.size == 1:
-        error = np.atleast_2d(fit.std_error)[:, at] if fit.std_error is not None else None
-        spread = "" if error is None or not np.isfinite(error).all() else f" ± {number(float(error[0, 0]), 3)}"
-        return f"coefficient {number(float(coef[0, 0]), 3)}{spread}"
-    return f"coefficients {_range(coef)}"
+    labels = _labels(path, fit, features, at)
+    if coef.size > 1:
+        return _several(fit, coef.ravel(), labels)
+    error = np.nan if fit.std_error is None else float(np.atleast_2d(fit.std_error)[0, at[0]])
+    level = f" for {labels[0]}" if labels and labels[0] else ""
+    return f"{_single(fit, float(coef[0, 0]), error)}{level}"
 
 
 def _places(path: SelectionPath, fit: Coefficients, features: tuple[int, ...]) -> list[int]:
@@ -59,7 +60,9 @@ def _means(fit: Coefficients, at: list[int]) -> str:
         return f"{len(at)} columns"
     means = fit.means[:, at[0]]
     if len(means) == 2:
-        return ", ".join(f"mean {number(float(m), 3)} in {label(c)}" for m, c in zip(means, fit.classes, strict=True))
+        return "mean " + ", ".join(
+            f"{number(float(m), 3)} in {label(c)}" for m, c in zip(means, fit.classes, strict=True)
+        )
     low, high = int(means.argmin()), int(means.argmax())
     return (
         f"largest mean in {label(fit.classes[high])} ({number(float(means[high]), 3)}), smallest in "
@@ -67,15 +70,36 @@ def _means(fit: Coefficients, at: list[int]) -> str:
     )
 
 
-def _ratio(fit: Coefficients, coef: np.ndarray, at: list[int]) -> str:
-    if coef.size > 1:
-        return f"{fit.effect}s {_range(np.exp(np.clip(coef, -700, 700)))}"
-    value = float(coef[0, 0])
-    error = np.nan if fit.std_error is None else float(np.atleast_2d(fit.std_error)[0, at[0]])
+def _labels(path: SelectionPath, fit: Coefficients, features: tuple[int, ...], at: list[int]) -> list[str]:
+    """What tells the coefficients of a feature apart: the levels of a factor, the members of a group, or the targets.
+
+    Empty where a group or factor has coefficients for several targets.
+    """
+    several = np.ndim(fit.coef) > 1 and len(fit.coef) > 1
+    if several:
+        return [label(target) for target in fit.targets] if len(at) == 1 else []
+    own = path.names(features)[0]
+    return [fit.names[place].removeprefix(f"{own}=").removeprefix(own) for place in at]
+
+
+def _single(fit: Coefficients, value: float, error: float) -> str:
+    """A coefficient with its standard error, or a ratio with its 95 % interval where one unit is a moderate change."""
+    if fit.effect is None or abs(value) > MAX_LOG_RATIO:
+        spread = f" ± {number(error, 3)}" if np.isfinite(error) else ""
+        return f"coefficient {number(value, 3)}{spread}"
     with np.errstate(over="ignore"):
         ratio, low, high = np.exp([value, value - Z * error, value + Z * error]).tolist()
     interval = f" ({number(low, 3)} to {number(high, 3)})" if np.isfinite(error) else ""
     return f"{fit.effect} {number(ratio, 3)}{interval}"
+
+
+def _several(fit: Coefficients, values: np.ndarray, labels: list[str]) -> str:
+    kind = "coefficients"
+    if fit.effect is not None and np.abs(values).max() <= MAX_LOG_RATIO:
+        kind, values = f"{fit.effect}s", np.exp(values)
+    if len(values) > MAX_LISTED or len(labels) != len(values) or not all(labels):
+        return f"{kind} {_range(values)}"
+    return f"{kind} " + ", ".join(f"{number(float(v), 3)} ({name})" for v, name in zip(values, labels, strict=True))
 
 
 def _range(values: np.ndarray) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from dropstep.evidence import ALL, NONE, SELECTION, Evidence, HeldOut
 from dropstep.presentation.text import count, number
 from dropstep.result import SelectionPath, StopReason
@@ -36,7 +38,7 @@ def verdict(path: SelectionPath, evidence: Evidence) -> str:
     """
     own, every, none = (evidence.error_of(name) for name in (SELECTION, ALL, NONE))
     if own is None or none is None:
-        return ""
+        return _maximised(path)
     baseline = {"RMSE": "the mean", "error rate": "the class frequencies", "log loss": "the class frequencies"}
     without = baseline.get(evidence.measure, "a model without features")
     shown = {error.name: amount(evidence, error.mean) for error in (own, every, none) if error is not None}
@@ -55,6 +57,15 @@ def verdict(path: SelectionPath, evidence: Evidence) -> str:
         return first
     versus = "About as good as" if against_all == 0 else "Better than"
     return f"{first} {versus} using all {path.n_features:,} features ({shown[ALL]})."
+
+
+def _maximised(path: SelectionPath) -> str:
+    """The score that the search maximised, where that is a mean over folds."""
+    if not path.selected or all(step.score_std_error is None for step in path.steps):
+        return ""
+    score, start = number(path.score, 3), number(path.start, 3)
+    baseline = f", {start} with none" if math.isfinite(path.start) else ""
+    return f"Cross-validated {path.criterion} {score} with these features{baseline}."
 
 
 def next_step(path: SelectionPath, evidence: Evidence | None) -> str:
@@ -90,10 +101,15 @@ def next_step(path: SelectionPath, evidence: Evidence | None) -> str:
             "their stability."
         )
     if weak:
-        names = "it" if len(path.selected) == 1 else "them"
+        them, any_of_them = ("it", "it") if len(path.selected) == 1 else ("them", "any of them")
         return (
-            f"{_features(path, len(weak))} not stable: other rows would give other features. Report {names} with the "
-            "stability and stand-ins, and confirm on new rows before naming any of them."
+            f"{_features(path, len(weak))} not stable: other rows would give other features. Report {them} with the "
+            f"stability and stand-ins, and confirm on new rows before naming {any_of_them}."
+        )
+    if path.coefficients is None:
+        return (
+            "Confirm on rows that took no part in the selection: the score was maximised over candidates and is "
+            "optimistically biased."
         )
     return (
         "Confirm on rows that took no part in the selection; p-values computed on the rows that chose the features are "

@@ -17,8 +17,8 @@ def notes(search: Search, model: FamilyModel, n_excluded: int, names: Sequence[s
     n_candidates = search.units.n - n_excluded
     if model.n < MIN_ROWS_PER_CANDIDATE * n_candidates:
         yield (
-            f"{model.n:g} {model.sample_unit} for {n_candidates} candidates ({model.n / n_candidates:.2g} per "
-            "candidate): other rows may select other features; `stability` shows how often each is selected"
+            f"{model.n:,g} {model.sample_unit} for {n_candidates:,} candidates ({model.n / n_candidates:.2g} per "
+            "candidate): other rows may select other features; check the stability of the selection"
         )
     near = search.closest
     if near is not None and near.margin < NEAR_TIE and near.second not in search.selected:

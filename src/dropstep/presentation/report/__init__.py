@@ -60,7 +60,7 @@ def report_html(
         tag("p", "dropstep report", class_="kicker"),
         tag("h1", heading),
         answers.lead(path, evidence),
-        sections.notes(path, data),
+        answers.notes(path, data),
         answers.answers(path, evidence),
     )
     parts = sections.all_sections(path, command, data, evidence)

@@ -2,60 +2,107 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from dropstep.evidence import ALL, NONE, SELECTION, Evidence, HeldOut
 from dropstep.presentation import summary
 from dropstep.presentation.effects import effect
 from dropstep.presentation.html import Html, feature_names, join, tag
-from dropstep.presentation.report.section import table
+from dropstep.presentation.report.section import measured, table
 from dropstep.presentation.text import count, number
 from dropstep.presentation.verdict import amount, next_step, verdict
 from dropstep.result import SelectionPath
 
 MAX_ROWS = 12  # features of the first screen; the others are in a fold
 MAX_IN_ROW = 4  # names of a group
+MAX_NOTES = 4  # that are not folded
 
 
 def lead(path: SelectionPath, evidence: Evidence | None) -> Html:
-    """The answer in a paragraph: the features by name, and the verdict."""
+    """The answer in three paragraphs: the features by name, the verdict, and what to do next."""
     if path.selected:
         names = join(["Selected: ", feature_names(path.selected_names, 10), "."])
     else:
         names = join([f"None of the {count(path.n_features, 'feature')} was selected: {path.why}."])
     said = verdict(path, evidence) if evidence is not None else ""
-    return join([tag("p", names, class_="lead"), tag("p", said, class_="verdict") if said else ""])
+    following = tag("p", tag("b", "What now? "), next_step(path, evidence), class_="next")
+    return join([tag("p", names, class_="lead"), tag("p", said, class_="verdict") if said else "", following])
+
+
+def notes(path: SelectionPath, data: Mapping[str, Any]) -> Html:
+    """What to know about the table before the selection is used; empty if there is nothing."""
+    items = [*path.notes, *_sentences(data.get("notes"))]
+    listed = [tag("li", _sentence(path, item)) for item in items]
+    if len(listed) <= MAX_NOTES:
+        return tag("ul", *listed, class_="notes") if listed else Html("")
+    first, others = tag("ul", *listed[:MAX_NOTES], class_="notes"), tag("ul", *listed[MAX_NOTES:], class_="notes")
+    return join([first, tag("details", tag("summary", count(len(listed) - MAX_NOTES, "more note")), others)])
+
+
+def _sentence(path: SelectionPath, note: str) -> str:
+    """A note as a sentence of its own; the name of a feature, X and y keep their case."""
+    named = note.startswith(("X ", "y ", *path.names(tuple(range(path.n_features)))))
+    first = note[:1] if named else note[:1].upper()
+    return f"{first}{note[1:]}{'' if note.endswith(('.', '!', '?', '…')) else '.'}"
+
+
+def _sentences(notes: object) -> list[str]:
+    if not notes:
+        return []
+    return [notes] if isinstance(notes, str) else [str(note) for note in notes] if isinstance(notes, Sequence) else []
 
 
 def answers(path: SelectionPath, evidence: Evidence | None) -> Html:
-    """The table of features with stability, effect and stand-ins; the errors; and what to do next."""
+    """The table of features with stability, effect and stand-ins, and the errors."""
     parts: list[Html] = []
     if path.selected:
         parts.append(_features(path, evidence))
     if evidence is not None and evidence.errors:
         parts.append(_errors(path, evidence))
     omitted = [] if evidence is None else [tag("p", sentence, class_="quiet") for sentence in evidence.omitted]
-    following = tag("p", tag("b", "What now? "), next_step(path, evidence), class_="next")
-    return tag("div", *parts, *omitted, following, class_="answers")
+    return tag("div", *parts, *omitted, class_="answers")
 
 
 # --- features --------------------------------------------------------------------------------------------------------
 
 
 def _features(path: SelectionPath, evidence: Evidence | None) -> Html:
-    found = summary.entries(path)
-    stable = evidence is not None and evidence.frequencies is not None
-    head: list[tuple[str, str | None]] = [("Feature", None)]
-    head += [("Stability", None)] if stable else [("Gain", "num")]
-    head += [("Effect", None), ("Stand-ins", None)]
-    rows = [_row(path, entry, evidence) for entry in found]
-    caption = _caption(path, evidence)
-    shown = table(caption, head, rows[:MAX_ROWS], "first")
+    entries = summary.entries(path)
+    columns: list[tuple[str, str | None, Callable[[summary.Entry], object]]] = [_certainty(evidence)]
+    effects = {entry.features: effect(path, entry.features) for entry in entries}
+    if any(effects.values()):
+        columns.append(("Effect", None, lambda entry: effects[entry.features] or "none"))
+    if path.equivalents is not None:
+        columns.append(("Stand-ins", None, lambda entry: _stand_ins(path, entry.features)))
+    head = [("Feature", None), *((name, "num" if kind == "num" else None) for name, kind, _ in columns)]
+    rows = [
+        tag(
+            "tr",
+            _name(path, entry),
+            *(tag("td", cell(entry), class_=kind, data_label=name) for name, kind, cell in columns),
+        )
+        for entry in entries
+    ]
+    shown = table(_caption(path, evidence), head, rows[:MAX_ROWS], "first")
     if len(rows) <= MAX_ROWS:
         return shown
     rest = table("The other features.", head, rows[MAX_ROWS:], "first")
     more = tag("details", tag("summary", f"{count(len(rows) - MAX_ROWS, 'more feature')}"), rest)
     return join([shown, more])
+
+
+def _certainty(evidence: Evidence | None) -> tuple[str, str, Callable[[summary.Entry], object]]:
+    """The column of the stability of each feature; where that is not known, of its gain."""
+    if evidence is None or evidence.frequencies is None:
+        return "Gain", "num", lambda entry: "" if entry.gain is None else number(entry.gain)
+    shares = evidence.frequencies
+    return "Stability", "share", lambda entry: _stability(shares[entry.features[0]])
+
+
+def _name(path: SelectionPath, entry: summary.Entry) -> Html:
+    included = tag("span", " included", class_="quiet") if entry.gain is None else ""
+    return tag("th", feature_names(path.names(entry.features), MAX_IN_ROW), included, scope="row")
 
 
 def _caption(path: SelectionPath, evidence: Evidence | None) -> str:
@@ -67,36 +114,13 @@ def _caption(path: SelectionPath, evidence: Evidence | None) -> str:
     return what
 
 
-def _row(path: SelectionPath, entry: summary.Entry, evidence: Evidence | None) -> Html:
-    features = entry.features
-    names = feature_names(path.names(features), MAX_IN_ROW)
-    included = tag("span", " included", class_="quiet") if entry.gain is None else ""
-    stable = evidence is not None and evidence.frequencies is not None
-    second = (
-        tag("td", _stability(evidence, features[0]), class_="share", data_label="Stability")
-        if stable and evidence is not None
-        else tag("td", "" if entry.gain is None else number(entry.gain), class_="num", data_label="Gain")
-    )
-    return tag(
-        "tr",
-        tag("th", names, included, scope="row"),
-        second,
-        tag("td", effect(path, features) or "none", data_label="Effect"),
-        tag("td", _stand_ins(path, features), data_label="Stand-ins"),
-    )
-
-
-def _stability(evidence: Evidence, feature: int) -> Html:
-    assert evidence.frequencies is not None
-    share = evidence.frequencies[feature]
+def _stability(share: float) -> Html:
     bar = tag("span", tag("span", style=f"width:{share:.1%}"), class_="whole", aria_hidden="true")
-    return join([f"{share:.0%}", bar])
+    return join([tag("span", f"{share:.0%}", class_="percent"), bar])
 
 
 def _stand_ins(path: SelectionPath, features: summary.Unit) -> Html:
-    if path.equivalents is None:
-        return tag("span", "not computed", class_="quiet")
-    near = path.equivalents.get(features[0], ())
+    near = (path.equivalents or {}).get(features[0], ())
     unit_of = {unit[0]: unit for unit in summary.units(path)}
     if not near:
         return tag("span", "none", class_="quiet")
@@ -128,7 +152,7 @@ def _error(path: SelectionPath, evidence: Evidence, error: HeldOut, largest: flo
     bar = tag("span", class_=f"bar{own}", style=f"width:{width:.1%}")
     return tag(
         "tr",
-        tag("th", name, tag("span", size, class_="quiet"), bar, scope="row"),
+        tag("th", measured(join([name, tag("span", size, class_="quiet")]), bar), scope="row"),
         tag("td", f"{amount(evidence, error.mean)} ± {amount(evidence, error.deviation)}", class_="num"),
         class_="own" if own else None,
     )

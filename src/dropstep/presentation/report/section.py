@@ -36,3 +36,8 @@ def section(key: str, link: str, heading: str, *parts: object) -> Section:
 def table(caption: str, head: Sequence[tuple[str, str | None]], rows: Sequence[Html], kind: str) -> Html:
     """Make a table from its head cells, each with a class, and its rows."""
     return html.table([tag("th", name, scope="col", class_=side) for name, side in head], rows, caption, class_=kind)
+
+
+def measured(name: Html, bar: Html) -> Html:
+    """A name with a bar at its side, or below it on a narrow page."""
+    return tag("span", tag("span", name), tag("span", bar, aria_hidden="true"), class_="measured")

@@ -25,9 +25,9 @@ from dropstep.result import SelectionPath, Step
 PACKAGES = ("dropstep", "numpy", "scipy", "scikit-learn")
 PAST = {"add": "added", "remove": "removed", "drop": "dropped", "recall": "recalled"}
 THRESHOLDS = {"enter": "gain > {}", "leave": "loss ≤ {}", "drop": "gain ≤ {}"}
+DROPPING = ("dropping", "fbed")  # strategies that drop candidates
 MAX_IN_ROW = 8  # names in a row of a table
 MAX_IN_LIST = 500  # names in a list
-MAX_NOTES = 4  # that are not folded
 
 
 def all_sections(
@@ -54,32 +54,13 @@ def all_sections(
     ]
 
 
-# --- the top of the page ---------------------------------------------------------------------------------------------
-
-
-def notes(path: SelectionPath, data: Mapping[str, Any]) -> Html:
-    """What to know about the table before the selection is used; empty if there is nothing."""
-    items = [*path.notes, *_sentences(data.get("notes"))]
-    listed = [tag("li", item) for item in items]
-    if len(listed) <= MAX_NOTES:
-        return tag("ul", *listed, class_="notes") if listed else Html("")
-    first, others = tag("ul", *listed[:MAX_NOTES], class_="notes"), tag("ul", *listed[MAX_NOTES:], class_="notes")
-    return join([first, tag("details", tag("summary", count(len(listed) - MAX_NOTES, "more note")), others)])
-
-
-def _sentences(notes: object) -> list[str]:
-    if not notes:
-        return []
-    return [notes] if isinstance(notes, str) else [str(note) for note in notes] if isinstance(notes, Sequence) else []
-
-
 def methods(path: SelectionPath, evidence: Evidence | None, data: Mapping[str, Any]) -> Section:
     """A paragraph for a paper, as text, Markdown and LaTeX, and the caution that applies to every selection."""
     rows = data.get("Rows")
     n_rows = rows if isinstance(rows, int) else None
     text, markdown, latex = (as_methods(path, form, evidence=evidence, n_rows=n_rows) for form in FORMS)
     folded = [
-        tag("details", tag("summary", name), tag("pre", tag("code", paragraph), tabindex="0"))
+        tag("details", tag("summary", name), tag("pre", tag("code", paragraph), tabindex="0"), class_="screen")
         for name, paragraph in (("Markdown", markdown), ("LaTeX", latex))
     ]
     resampled = any(step.score_std_error is not None for step in path.steps)
@@ -115,7 +96,7 @@ def _cost(path: SelectionPath) -> list[Html]:
     if path.n_fits:
         sentence = f"The search computed {count(spent.computed, 'gain')} and fitted {count(path.n_fits, 'model')}."
     if not spent.saved:
-        return [tag("p", f"{sentence} Dropping saved none.")]
+        return [tag("p", f"{sentence} Dropping saved none." if path.strategy in DROPPING else sentence)]
     total = f"Without dropping, the same additions would have required {spent.total:,}"
     bar = tag("div", tag("span", style=f"width:{1 - spent.share:.2%}"), class_="whole", aria_hidden="true")
     key = tag("p", f"{spent.computed:,} computed, {spent.saved:,} saved", class_="quiet")
@@ -128,6 +109,7 @@ def _cost(path: SelectionPath) -> list[Html]:
 def parameters(path: SelectionPath) -> Section:
     """The parameters of the search, with defaults resolved."""
     direction = "larger is better" if path.greater_is_better else "smaller is better"
+    drops = path.strategy in DROPPING
     facts: list[tuple[str, object]] = [
         ("strategy", _described(path.strategy, path.params.get("strategy"), descriptions.STRATEGIES)),
         ("model", _described(path.model, path.params.get("model"), descriptions.MODELS)),
@@ -136,7 +118,7 @@ def parameters(path: SelectionPath) -> Section:
             join([_described(path.criterion, path.params.get("criterion"), descriptions.CRITERIA), f"; {direction}"]),
         ),
         ("solver", _described(path.solver, None, descriptions.SOLVERS)),
-        *((name, _rule(name, rule)) for name, rule in path.rules.items()),
+        *((name, _rule(name, rule)) for name, rule in path.rules.items() if name != "drop" or drops),
     ]
     known = {"strategy", "model", "criterion", "solver", *path.rules}
     facts += [(name, _value(value)) for name, value in path.params.items() if name not in known]
@@ -277,7 +259,8 @@ def dropped(path: SelectionPath) -> Section:
     parts = [tag("p", sentences)]
     if len(found.dropped) > MAX_IN_ROW:
         listed = tag("p", feature_names(path.names(found.dropped), MAX_IN_LIST), class_="many")
-        parts.append(tag("details", tag("summary", f"The {count(len(found.dropped), 'dropped feature')}"), listed))
+        title = tag("summary", f"The {count(len(found.dropped), 'dropped feature')}")
+        parts.append(tag("details", title, listed, class_="screen"))
     return section("dropped", "Dropped", "Dropped, recalled and removed features", *parts)
 
 

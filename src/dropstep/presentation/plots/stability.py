@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.presentation.plots import COLOURS, GREY, PALE, axes_of, ink
+from dropstep.presentation.plots.axes import COLOURS, GREY, PALE, axes_of, count_features, ink, set_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-LABEL_HEIGHT = 0.045  # of a frequency: labels of features that are selected equally often do not overlap
+FONT_SIZE, LINE_HEIGHT = 8.0, 10.0  # of names, in points
 
 
 def plot_stability(
@@ -45,23 +46,22 @@ def plot_stability(
         chosen = final[unit] >= threshold
         style: dict[str, Any] = {"color": COLOURS["forward"], "lw": 1.8} if chosen else {"color": PALE, "lw": 1.0}
         ax.plot(sizes, frequencies[:, unit], zorder=2 if chosen else 1, **style)
-    height = np.inf
-    for unit in order[:limit]:
-        if final[unit] >= threshold:
-            height = min(float(final[unit]), height - LABEL_HEIGHT)  # below the label above it
-            ax.annotate(
-                names[unit],
-                (sizes[-1], height),
-                xytext=(4, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize=8,
-                color=ink(),
-                parse_math=False,
-            )
     ax.axhline(threshold, color=GREY, lw=1, ls="--")
     ax.set_ylim(-0.02, 1.04)
-    ax.set_xlabel("number of features")
+    _name_lines(ax, [(names[unit], final[unit]) for unit in order[:limit] if final[unit] >= threshold], len(sizes) - 1)
+    count_features(ax)
     ax.set_ylabel("selection frequency")
-    ax.set_title(f"{int((final >= threshold).sum())} of {len(final)} features reach {threshold:g}")
+    set_title(ax, f"{int((final >= threshold).sum())} of {len(final):,} features reach {threshold:g}")
     return ax
+
+
+def _name_lines(ax: Axes, ends: Sequence[tuple[str, float]], x: float) -> None:
+    """Write names at the ends of lines, the highest first; each is moved down as far as the one above it requires."""
+    low, high = ax.get_ylim()
+    points = ax.get_window_extent().height / ax.figure.dpi * 72 / (high - low)  # per unit of the y axis
+    style: dict[str, Any] = {"va": "center", "fontsize": FONT_SIZE, "color": ink(), "parse_math": False}
+    ceiling = math.inf
+    for name, value in ends:
+        ceiling = min(value * points, ceiling)
+        ax.annotate(name, (x, value), (6, ceiling - value * points), textcoords="offset points", **style)
+        ceiling -= LINE_HEIGHT
