@@ -356,5 +356,5 @@ def test_stability_prints_the_most_frequent_features_first() -> None:
     often = sorted((name for name in shares if shares[name] >= 0.1), key=lambda name: -shares[name])
     assert str(result) == "selected on 20 half-samples: " + ", ".join(f"{name} {shares[name]:.0%}" for name in often)
     rng = np.random.default_rng(0)
-    nothing = stability(rng.normal(size=(40, 3)), rng.normal(size=40), n_pairs=10)
+    nothing = stability(rng.normal(size=(80, 3)), rng.normal(size=80), n_pairs=10, criterion="bic", enter=20.0)
     assert str(nothing) == "selected on 20 half-samples: no feature on 10% of them or more"
