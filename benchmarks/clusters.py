@@ -1,10 +1,11 @@
-"""One table through every backend, and through the model selection of H2O, in one run.
+"""Two tables through every backend, and through the model selection of H2O, in one run.
 
-    python -m benchmarks.clusters [--table kdd|tall] [--rows 200000] [--features 200] [--without h2o spark ...]
+    python -m benchmarks.clusters [--rows 200000] [--features 200] [--without h2o spark ...] [--publish]
 
-The table is written to one Parquet file per 50,000 rows, and every tool starts from these files: "load" is what brings
-the rows to the tool (upload, for H2O), "search" is the selection. Clusters are local, with two workers, and are started
-before the clock is. dropstep reads the files in every pass, so that it has no time of its own for loading.
+The tables, KDD Cup 1999 (10 %) and a simulated regression, are written to one Parquet file per 50,000 rows, and every
+tool starts from these files: "load" is what brings the rows to the tool (parsing or upload, for H2O), "search" is the
+selection. Clusters are local, with two workers, and are started before the clock is. dropstep reads the files in every
+pass, so that it has no time of its own for loading.
 """
 
 from __future__ import annotations
@@ -25,13 +26,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from benchmarks.data import read
+from benchmarks.data import ROOT, read
 from benchmarks.measure import clock
+from benchmarks.publish import markdown, write_block
 from benchmarks.simulated import Simulated
 from dropstep import select
 
 ROWS_PER_FILE = 50_000
 PORT = 54_399  # of H2O, on the loopback address
+PAGE = ROOT / "docs" / "clusters.md"
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,10 @@ class Result:
     load: float
     search: float
     selected: tuple[str, ...]
+
+    @property
+    def total(self) -> float:
+        return self.load + self.search
 
 
 Run = Callable[[Table], Result]
@@ -100,9 +107,8 @@ def dask_array(table: Table) -> Result:
     import dask.dataframe as dd
 
     def run() -> Any:
-        frame = dd.read_parquet(list(table.files))
-        y = frame[table.target]
-        X = frame.drop(columns=[table.target])
+        frame = dd.read_parquet(list(table.files)).persist()  # otherwise Dask joins files where it reads y alone
+        X, y = frame.drop(columns=[table.target]), frame[table.target]
         return select(X.to_dask_array(), y.to_dask_array(), **table.parameters)
 
     return selected(*clock(run))
@@ -115,11 +121,11 @@ def spark(table: Table) -> Result:
 
 def h2o(table: Table) -> Result:
     """Sequential replacement with the sweep operator; regression only."""
+    if table.classes:
+        raise NotImplementedError("regression only")
     import h2o as server
     from h2o.estimators import H2OModelSelectionEstimator
 
-    if table.classes:
-        raise ValueError("regression only")
     frame, load = clock(lambda: server.import_file(os.path.dirname(table.files[0]), pattern=".*parquet"))
     names = [name for name in frame.columns if name != table.target]
     model = H2OModelSelectionEstimator(mode="maxrsweep", max_predictor_number=table.k, build_glm_model=False)
@@ -129,6 +135,8 @@ def h2o(table: Table) -> Result:
 
 def h2o_upload(table: Table) -> Result:
     """The same, with the rows sent from Python, as a user of a pandas frame does."""
+    if table.classes:
+        raise NotImplementedError("regression only")
     import h2o as server
 
     rows = pq.read_table(list(table.files)).to_pandas()
@@ -139,8 +147,8 @@ def h2o_upload(table: Table) -> Result:
 
 
 TOOLS: dict[str, Run] = {
-    "memory": memory,
     "files": files,
+    "memory": memory,
     "dask-frame": dask_frame,
     "dask-array": dask_array,
     "spark": spark,
@@ -198,42 +206,56 @@ def clusters(tools: list[str]) -> Iterator[None]:
             server.cluster().shutdown()
 
 
+def tables(folder: Path, rows: int, features: int, k: int) -> Iterator[tuple[str, Table]]:
+    """KDD Cup 1999 if it is installed, and a simulated regression."""
+    for name in ("kdd", "tall"):
+        (folder / name).mkdir()
+    try:
+        X, y = read("kdd")
+        files = write(folder / "kdd", X, np.asarray(y).astype(str))
+        yield f"KDD Cup 1999 (10 %), {len(X):,} x {X.shape[1]}, 15 features", Table(files, "y", 15, True)
+    except FileNotFoundError as error:
+        print(error)
+    X, y = Simulated(rows, features, k)()
+    yield f"simulated, {rows:,} x {features}, {k} features", Table(write(folder / "tall", X, y), "y", k, False)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--table", choices=("kdd", "tall"), default="tall")
     parser.add_argument("--rows", type=int, default=200_000)
     parser.add_argument("--features", type=int, default=200)
     parser.add_argument("--select", type=int, default=20)
-    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=3, help="runs of dropstep; H2O runs once")
     parser.add_argument("--without", nargs="*", default=[], choices=tuple(TOOLS))
+    parser.add_argument("--publish", action="store_true", help="write the table of docs/clusters.md")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     tools = [tool for tool in TOOLS if tool not in args.without]
+    lines: list[list[str]] = []
     with tempfile.TemporaryDirectory(prefix="benchmarks-") as name, clusters(tools):
-        if args.table == "kdd":
-            X, y = read("kdd")
-            table = Table(write(Path(name), X, np.asarray(y).astype(str)), "y", min(args.select, 15), True)
-        else:
-            X, y = Simulated(args.rows, args.features, args.select)()
-            table = Table(write(Path(name), X, y), "y", args.select, False)
-        del X, y
-        show(table, tools, args.repeats)
+        for what, table in tables(Path(name), args.rows, args.features, args.select):
+            lines += ([what, *line] for line in compared(table, tools, args.repeats))
+    page = markdown(["table", "tool", "load", "search", "total", "ratio", "the same set"], lines)
+    print(page)
+    if args.publish:
+        write_block(PAGE, "clusters", page)
 
 
-def show(table: Table, tools: list[str], repeats: int) -> None:
-    """Print a row per tool: the best of several runs."""
-    print(f"{'tool':12} {'load':>8} {'search':>8} {'total':>8}  the same set")
-    first: set[str] = set()
+def compared(table: Table, tools: list[str], repeats: int) -> Iterator[list[str]]:
+    """A line per tool: the best of several runs, its ratio to dropstep from files, and whether the set is the same."""
+    reference: Result | None = None
     for tool in tools:
         try:
-            runs = [TOOLS[tool](table) for _ in range(repeats)]
-        except ValueError as error:
-            print(f"{tool:12} {error}")
+            runs = [TOOLS[tool](table) for _ in range(1 if tool.startswith("h2o") else repeats)]
+        except NotImplementedError as error:
+            yield [f"`{tool}`", "", "", "", "", str(error)]
             continue
-        best = min(runs, key=lambda run: run.load + run.search)
-        first = first or set(best.selected)
-        same = "yes" if set(best.selected) == first else "no"
-        print(f"{tool:12} {best.load:8.2f} {best.search:8.2f} {best.load + best.search:8.2f}  {same}", flush=True)
+        best = min(runs, key=lambda run: run.total)
+        reference = best if tool == "files" else reference
+        ratio = "" if reference is None else f"{best.total / reference.total:.1f}"
+        same = "" if reference is None else "yes" if set(best.selected) == set(reference.selected) else "no"
+        yield [f"`{tool}`", f"{best.load:.1f} s", f"{best.search:.1f} s", f"{best.total:.1f} s", ratio, same]
+        print(tool, best.load, best.search, same, flush=True)
 
 
 if __name__ == "__main__":

@@ -18,9 +18,10 @@ myst_heading_anchors = 3
 napoleon_google_docstring = False
 napoleon_use_ivar = True  # documents an attribute once, even if it is described twice
 autodoc_member_order = "bysource"
+autodoc_mock_imports = ["pyarrow", "pyspark"]  # of the backends
 autodoc_typehints = "none"  # the docstrings give the types
 autodoc_inherit_docstrings = False  # scikit-learn's docstrings link to its own pages
 autodoc_default_options = {
     "members": True,
-    "exclude-members": "set_fit_request, set_score_request, set_transform_request",
+    "exclude-members": "set_fit_request, set_partial_fit_request, set_score_request, set_transform_request",
 }

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,14 +16,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LinearRegression
 
-from dropstep import select
+from dropstep import SelectionPath, select
 from sources import TARGETS, arrow, check, table, with_gaps
 
+dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 pyspark = pytest.importorskip("pyspark")
+
+import dropstep.backends.dask  # noqa: E402
+from dropstep.data.sources import RowSource  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:PySpark does not yet fully support pandas:FutureWarning",
@@ -35,10 +42,12 @@ CASES: dict[str, tuple[int, str | list[str], dict[str, Any]]] = {
     "whole numbers as classes": (0, "code", {}),
     "classes": (1, "label", {}),
     "weights": (1, "label", {"sample_weight": "weight", "criterion": "wilks"}),
+    "weights of numbers": (1, "y", {"sample_weight": "weight", "strategy": "stepwise"}),
     "groups": (1, "y", {"groups": [["a", "b"]], "include": ["size"], "exclude": ["whole"], "strategy": "stepwise"}),
     "gaps": (2, "y", {"missing": "drop"}),
-    "logistic": (3, "two", {"model": "logistic"}),
-    "poisson": (3, "whole", {"model": "poisson"}),
+    "a level for gaps": (3, "y", {"missing": "level"}),
+    "logistic": (3, "two", {"model": "logistic", "max_features": 1}),  # a pass of Spark takes half a second
+    "poisson": (3, "whole", {"model": "poisson", "max_features": 1}),
 }
 
 
@@ -49,7 +58,20 @@ def frame_of(case: str) -> tuple[pd.DataFrame, Any, dict[str, Any]]:
     frame["two"] = np.where(frame["label"] == "low", "no", "yes")
     used = [y] if isinstance(y, str) else y
     frame = frame.drop(columns=[name for name in (*TARGETS, "two") if name not in used])
-    return (with_gaps(frame) if case == "gaps" else frame), y, parameters
+    if case == "gaps":
+        return with_gaps(frame), y, parameters
+    if case == "a level for gaps":
+        return with_gaps(frame).dropna(subset=["b", "y"]).reset_index(drop=True), y, parameters
+    return frame, y, parameters
+
+
+def agrees(path: SelectionPath, case: str) -> None:
+    """A path of a case is that of the table in memory, and of its rows in blocks."""
+    frame, y, parameters = frame_of(case)
+    check(path, select(frame, y, **parameters), None if case == "gaps" else frame)
+    blocks = arrow(frame).to_batches(max_chunksize=200)
+    assert path.n_passes == select(blocks, y, **parameters).n_passes
+    assert path.n_passes == 1 or "model" in parameters
 
 
 # --- Dask ------------------------------------------------------------------------------------------------------------
@@ -68,9 +90,73 @@ def client() -> Iterator[Any]:
 @pytest.mark.parametrize("case", CASES)
 def test_dask_dataframes(client: Any, case: str) -> None:
     frame, y, parameters = frame_of(case)
-    path = select(dd.from_pandas(frame, npartitions=7), y, **parameters)
-    check(path, select(frame, y, **parameters), None if case == "gaps" else frame)
-    assert path.n_passes == 1 or "model" in parameters
+    agrees(select(dd.from_pandas(frame, npartitions=7), y, **parameters), case)
+
+
+@pytest.mark.parametrize("model", ["logistic", "poisson"])
+def test_dask_reads_the_rows_once_per_newton_step(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every partition is computed `n_passes` times: for the summary, per scan, and per step of all fits together."""
+    frame, y, _ = frame_of(model)
+    passes, read = Counter[str](), Counter[int]()
+    original = RowSource.total
+
+    def total(source: RowSource, partial: Any, columns: Any) -> Any:
+        passes[type(partial).__name__] += 1
+        return original(source, partial, columns)
+
+    def count(part: pd.DataFrame, partition_info: Any = None) -> pd.DataFrame:
+        if partition_info is not None:
+            read[partition_info["number"]] += 1
+        return part
+
+    monkeypatch.setattr(RowSource, "total", total)
+    given = dd.from_pandas(frame, npartitions=3)
+    with dask.config.set(scheduler="synchronous"):
+        path = select(given.map_partitions(count, meta=given._meta), y, model=model)
+    assert path.n_passes == sum(passes.values())
+    assert read == dict.fromkeys(range(3), path.n_passes)
+    assert passes["Summarise"] == passes["Constants"] == 1
+    assert 0 < passes["Score"] <= 2 * len(path.steps) + 1  # a scan per step, and one that ends each phase
+    assert passes["Evaluate"] <= 12 * (passes["Score"] + 1)  # Newton's method converges in a few steps
+    assert set(passes) == {"Summarise", "Constants", "Score", "Evaluate"}
+    assert path.n_fits > passes["Evaluate"] / 12
+
+
+def test_dask_adds_partial_results_in_a_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No task adds more than a few results, and the client receives their sum alone."""
+    frame, y, _ = frame_of("regression")
+    sizes: list[int] = []
+    original = dropstep.backends.dask.added
+    compute, received = dask.compute, list[int]()
+
+    def added(parts: Any) -> Any:
+        sizes.append(len(parts))
+        return original(parts)
+
+    def computed(*args: Any, **options: Any) -> Any:
+        received.append(len(args))
+        return compute(*args, **options)
+
+    monkeypatch.setattr(dropstep.backends.dask, "_added", dask.delayed(added, pure=False))
+    monkeypatch.setattr(dask, "compute", computed)
+    with dask.config.set(scheduler="synchronous"):
+        path = select(dd.from_pandas(frame, npartitions=150), y)
+    check(path, select(frame, y), frame)
+    assert sorted(sizes) == [3, 3, 6, *[8] * 20]  # 150 partitions -> 19 -> 3 -> 1
+    assert received == [1]
+
+
+def test_chunks_of_columns_become_small_chunks_of_rows() -> None:
+    """A tall array whose chunks hold all rows of a few columns fits into no worker if these are joined."""
+    read = dropstep.backends.dask._in_rows
+    tall = da.zeros((1_000_000, 800), chunks=(-1, 100))
+    assert read(tall).chunks[1] == (800,)
+    assert max(read(tall).chunks[0]) * 800 * 8 <= 2**27
+    assert read(da.zeros((1000, 8), chunks=(100, 2))).chunks == ((100,) * 10, (8,))
+    rows = da.zeros((1000, 8), chunks=(300, 8))
+    assert read(rows).chunks == rows.chunks
+    unknown = tall[:, :8][da.ones(1_000_000, chunks=1_000_000) > 0]
+    assert read(unknown).numblocks == (1, 1)
 
 
 @pytest.mark.xdist_group("dask")
@@ -105,6 +191,16 @@ def test_wide_dask_arrays_multiply_where_the_chunks_are(client: Any, model: str,
 
 
 @pytest.mark.xdist_group("dask")
+def test_wide_dask_arrays_use_the_configured_scheduler_despite_a_client(client: Any) -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 1100))
+    y = X[:, 5] + rng.normal(size=60)
+    with dask.config.set(scheduler="synchronous"):
+        path = select(da.from_array(X, chunks=(-1, 500)), da.from_array(y))
+    assert path.selected == select(X, y).selected
+
+
+@pytest.mark.xdist_group("dask")
 def test_a_worker_that_is_killed_changes_nothing(client: Any, tmp_path: Path) -> None:
     frame, y, _ = frame_of("regression")
     killed = tmp_path / "killed"
@@ -122,11 +218,19 @@ def test_a_worker_that_is_killed_changes_nothing(client: Any, tmp_path: Path) ->
 
 
 def test_dask_without_a_client_uses_the_configured_scheduler() -> None:
-    import dask
-
     frame, y, _ = frame_of("classes")
-    with dask.config.set(scheduler="synchronous"):
+    X, names = table()[list("abcde")].to_numpy(), frame[y].to_numpy().astype(str)
+    used: list[str] = []
+
+    def scheduler(graph: Any, keys: Any, **options: Any) -> Any:
+        used.append(type(graph).__name__)
+        return dask.get(graph, keys, **options)
+
+    with dask.config.set(scheduler=scheduler):
         check(select(dd.from_pandas(frame, npartitions=3), y), select(frame, y), frame)
+        assert len(used) == 1
+        check(select(da.from_array(X, chunks=(300, 2)), da.from_array(names)), select(X, names))
+        assert len(used) == 2
 
 
 def test_messages_of_dask() -> None:
@@ -143,6 +247,33 @@ def test_messages_of_dask() -> None:
     known = da.from_array(X, chunks=(10, 3))
     with pytest.raises(ValueError, match="unknown numbers of rows; call compute_chunk_sizes"):
         select(known[known[:, 0] > 0], da.from_array(y, chunks=20))
+    with pytest.raises(ValueError, match=r"y must have one or two dimensions; its shape is \(40, 1, 1\)"):
+        select(da.from_array(X), da.from_array(y.reshape(-1, 1, 1)))
+    with pytest.raises(ValueError, match="X contains lists or other objects"):
+        select(da.from_array(X * 1j), da.from_array(y))
+
+
+def test_messages_of_dask_dataframes() -> None:
+    frame = table()[["a", "b", "y"]]
+    numbered = dd.from_pandas(frame.rename(columns={"a": 1}), npartitions=2)
+    with pytest.raises(TypeError, match=r"column names of X must be strings; 1 is not: use X.rename\(columns=str\)"):
+        select(numbered, "y")
+    given = dd.from_pandas(frame, npartitions=2)
+    with pytest.raises(ValueError, match=r"y must be the name of a column, .* got Series"):
+        select(given.drop(columns="y"), given["y"])
+    with pytest.raises(ValueError, match="criterion 'cv' needs all rows in memory"):
+        select(given, "y", criterion="cv")
+    with pytest.raises(ValueError, match="an estimator needs all rows in memory"):
+        select(given, "y", model=LinearRegression())
+    with pytest.raises(ValueError, match="the Dask dataframe has no rows"):
+        select(given[given["a"] > 1e9], "y")
+    several = frame.assign(b=[1 if i % 2 else "text" for i in range(len(frame))])
+    objects = frame.assign(b=pd.Series([{"key": 1}] * len(frame), dtype=object))
+    with dask.config.set({"dataframe.convert-string": False}):
+        with pytest.raises(ValueError, match=r"partition \d: a column has values of several types .*column b"):
+            select(dd.from_pandas(several, npartitions=2), "y")
+        with pytest.raises(ValueError, match="X contains lists or other objects"):
+            select(dd.from_pandas(objects, npartitions=2), "y")
 
 
 # --- Spark -----------------------------------------------------------------------------------------------------------
@@ -159,7 +290,13 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.log.level": "OFF",
-        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.locality.wait": "0s",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # quick to start
+        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.shuffle.partitions": "4",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "150",
         "spark.local.dir": str(tmp_path_factory.mktemp("spark")),
         "spark.worker.dir": str(tmp_path_factory.mktemp("work")),
@@ -184,12 +321,10 @@ def in_spark(session: Any, frame: pd.DataFrame, folder: Path, partitions: int = 
 
 @needs_java
 @pytest.mark.xdist_group("spark")
-@pytest.mark.parametrize("case", ["regression", "weights", "gaps", "logistic"])
+@pytest.mark.parametrize("case", CASES)
 def test_spark_dataframes(session: Any, case: str, tmp_path: Path) -> None:
     frame, y, parameters = frame_of(case)
-    parameters |= {"max_features": 1} if "model" in parameters else {}  # a pass takes about a second
-    path = select(in_spark(session, frame, tmp_path, partitions=3), y, **parameters)
-    check(path, select(frame, y, **parameters), None if case == "gaps" else frame)
+    agrees(select(in_spark(session, frame, tmp_path, partitions=3), y, **parameters), case)
 
 
 @needs_java
@@ -208,8 +343,20 @@ def test_vectors_of_spark_ml_are_features_by_name(session: Any, tmp_path: Path) 
     chosen = vector_slicer(path, "v").transform(assembled)
     row = chosen.select("v", "selected").first()
     np.testing.assert_array_equal(row["selected"].toArray(), row["v"].toArray()[list(path.selected)])
-    unnamed = assembled.selectExpr("v as w", "y").rdd.toDF()
-    assert select(unnamed, "y").selected_names == tuple(f"w[{j}]" for j in expected.selected)
+    unnamed = assembled.selectExpr("y", "v as w").rdd.toDF()
+    path = select(unnamed, "y")
+    assert path.selected_names == tuple(f"w[{j}]" for j in expected.selected)
+    assert vector_slicer(path, "w").getIndices() == list(expected.selected)
+    mixed = VectorAssembler(inputCols=list("bcde"), outputCol="v").transform(given).select("a", "v", "y")
+    path = select(mixed, "y")
+    assert path.selected_names == expected.selected_names
+    with pytest.raises(pyspark.errors.IllegalArgumentException, match="no feature with name a"):
+        vector_slicer(path, "v").transform(mixed).first()
+    with pytest.raises(ValueError, match="path has no selected feature, and a VectorSlicer needs one"):
+        vector_slicer(select(frame[["a", "y"]], "y", enter=1e9), "v")
+    path = select(frame[["a", "c", "y"]].rename(columns={"a": "v[0]"}), "y")
+    with pytest.raises(ValueError, match=r"'c' is selected, but is not an element of 'v'; use a column list"):
+        vector_slicer(path, "v")
 
 
 @needs_java
@@ -242,13 +389,18 @@ def test_messages_of_spark(session: Any, tmp_path: Path) -> None:
 
 
 CONNECT = """
-import sys, warnings
+import pickle, sys, warnings
 warnings.simplefilter("ignore")
+from pyspark.ml.functions import array_to_vector
 from pyspark.sql import SparkSession
+from pyspark.sql.functions import array
 from dropstep import select
 session = SparkSession.builder.remote("local[2]").getOrCreate()
-path = select(session.read.parquet(sys.argv[1]).repartition(5), "y")
-print(*path.selected_names, repr(path.score))
+given = session.read.parquet(sys.argv[1]).repartition(3)
+paths = [select(given, y, **parameters) for y, parameters in pickle.load(open(sys.argv[2], "rb"))]
+vectors = given.select(array_to_vector(array("a", "b", "c")).alias("v"), "y")
+paths.append(select(vectors, "y"))
+pickle.dump(paths, open(sys.argv[3], "wb"))
 session.stop()
 """
 
@@ -256,16 +408,28 @@ session.stop()
 @needs_java
 @pytest.mark.xdist_group("spark")
 def test_spark_connect(tmp_path: Path) -> None:
+    """Numbers, text and booleans, weights, groups, and vectors; one process for all of them."""
     pytest.importorskip("grpc")
-    frame, y, _ = frame_of("regression")
-    file = tmp_path / "table.parquet"
-    frame.to_parquet(file)
-    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+    frame = table().drop(columns=["y2", "code"])
+    requests: list[tuple[str, dict[str, Any]]] = [
+        ("y", {"exclude": ["label"]}),
+        ("label", {"sample_weight": "weight", "exclude": ["y"]}),
+        ("y", {"groups": [["a", "b"]], "include": ["size"], "exclude": ["whole", "label"], "strategy": "stepwise"}),
+    ]
+    frame.to_parquet(tmp_path / "table.parquet")
+    (tmp_path / "requests").write_bytes(pickle.dumps(requests))
+    names = ("table.parquet", "requests", "paths")
     done = subprocess.run(
-        [sys.executable, "-c", CONNECT, str(file)], capture_output=True, text=True, env=environment, check=False
+        [sys.executable, "-c", CONNECT, *(str(tmp_path / name) for name in names)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+        check=False,
     )
-    assert done.returncode == 0, done.stderr[-2000:]
-    *names, score = done.stdout.split()
-    expected = select(frame, y)
-    assert tuple(names) == expected.selected_names
-    np.testing.assert_allclose(float(score), expected.score, rtol=1e-9)
+    assert done.returncode == 0, done.stderr[-6000:]
+    *paths, of_vectors = pickle.loads((tmp_path / "paths").read_bytes())
+    for path, (y, parameters) in zip(paths, requests, strict=True):
+        check(path, select(frame, y, **parameters), frame)
+        assert path.n_passes == 1
+    check(of_vectors, select(frame[["a", "b", "c", "y"]], "y"))
+    assert of_vectors.selected_names == tuple(f"v[{j}]" for j in of_vectors.selected)

@@ -1,10 +1,14 @@
 """dropstep moments: make, add and select give what select gives for all rows."""
 
+from typing import Any
+
 import pandas as pd
 import pytest
+from jsonschema import Draft202012Validator
 
-from commands import run
+from commands import answer, run
 from dropstep import Moments, select
+from dropstep.cli.schema import schema
 from sources import table
 
 
@@ -38,6 +42,41 @@ def test_the_sum_of_two_files_is_the_file_of_both(capsys, tmp_path, target, othe
     assert run(capsys, "moments select one.npz two.npz --format csv")[1].startswith("order,feature,phase")
 
 
+@pytest.mark.parametrize(("target", "other"), [("y", "label"), ("label", "y")])
+def test_the_json_document_is_that_of_select(capsys, target, other):
+    make(capsys, f"--target {target} --exclude {other}")
+    line = "moments select one.npz two.npz --max-features 2 --include b"
+    document = answer(capsys, line)
+    Draft202012Validator(schema("select")).validate(document)
+    whole = answer(capsys, f"select all.csv --target {target} --exclude {other} --max-features 2 --include b")
+    own = {"command": f"dropstep {line} --format json", "file": "one.npz two.npz", "solver": "gram"}
+    agrees(document, whole | own)
+
+
+def agrees(found: Any, expected: Any) -> None:
+    """The same document, numbers to nine digits."""
+    if isinstance(expected, dict):
+        assert list(found) == list(expected)
+        for key in expected:
+            agrees(found[key], expected[key])
+    elif isinstance(expected, list):
+        assert len(found) == len(expected)
+        for a, b in zip(found, expected, strict=True):
+            agrees(a, b)
+    else:
+        assert found == (pytest.approx(expected, rel=1e-9) if isinstance(expected, float) else expected)
+
+
+def test_weights_that_sum_to_a_fraction_are_rounded(capsys):
+    frame = pd.read_csv("one.csv").assign(weight=0.7301)
+    frame.to_csv("one.csv", index=False)
+    assert run(capsys, "moments make one.csv --target label --exclude y --weights weight --output w.npz")[0] == 0
+    document = answer(capsys, "moments select w.npz")
+    Draft202012Validator(schema("select")).validate(document)
+    assert document["rows"] == {"read": 292, "used": 292}
+    assert sum(document["target"]["classes"].values()) == pytest.approx(292, abs=2)
+
+
 def test_large_files_are_read_in_blocks(capsys, monkeypatch):
     make(capsys, "--target y --exclude label --quiet")
     small = [Moments.load(file) for file in ("one.npz", "two.npz")]
@@ -57,6 +96,13 @@ def test_few_rows_are_noted(capsys):
     _, _, err = run(capsys, "moments make one.csv --target y --output one.npz")
     assert "the moments reveal values of single rows" in err
     assert "colour=rare (4)" in err
+    assert "all rows" not in err
+
+
+def test_a_small_site_is_noted(capsys):
+    pd.read_csv("one.csv")[["a", "b", "y"]][:7].to_csv("few.csv", index=False)
+    _, _, err = run(capsys, "moments make few.csv --target y --output few.npz")
+    assert "where a class, a level or the file has few of them: all rows (7); join or exclude" in err
 
 
 def test_messages(capsys, tmp_path):

@@ -202,6 +202,47 @@ def test_nothing_is_allocated_for_what_a_header_only_claims(shape: tuple[int, in
     assert peak < 1e6
 
 
+@pytest.mark.parametrize("descr", ["<U0", "|S0"])
+@pytest.mark.parametrize("name", ["feature_names", "labels", "target_names", "factors"])
+def test_texts_of_no_length_take_no_memory(name: str, descr: str, tmp_path: FilePath) -> None:
+    """A billion of them fit into an empty entry, but not into memory."""
+    stream = io.BytesIO()
+    npy.write_array_header_1_0(stream, {"descr": descr, "fortran_order": False, "shape": (10**9,)})
+    np.savez(tmp_path / "m.npz", **{key: array for key, array in arrays().items() if key != name})
+    with zipfile.ZipFile(tmp_path / "m.npz", "a") as archive:
+        archive.writestr(f"{name}.npy", stream.getvalue())
+    tracemalloc.start()
+    try:
+        assert f"{name} has the type" in refused(tmp_path / "m.npz")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1e6
+
+
+def test_a_header_that_no_parser_can_read(tmp_path: FilePath) -> None:
+    header = b"-" * 9000 + b"1"
+    with zipfile.ZipFile(tmp_path / "m.npz", "w") as archive:
+        archive.writestr("counts.npy", npy.magic(1, 0) + len(header).to_bytes(2, "little") + header)
+    assert "the header of 'counts.npy' is nested too deeply" in refused(tmp_path / "m.npz")
+
+
+def test_entries_that_overlap_are_refused(tmp_path: FilePath) -> None:
+    """Bytes that belong to several entries would allocate a multiple of the file."""
+    stream, inner = io.BytesIO(), io.BytesIO()
+    with zipfile.ZipFile(inner, "w") as archive:
+        archive.writestr("means.npy", b"m" * 2000)
+    (means,) = archive.infolist()
+    npy.write_array_header_1_0(stream, {"descr": f"|S{len(inner.getvalue())}", "fortran_order": False, "shape": (1,)})
+    means.header_offset = 30 + len("labels.npy") + len(stream.getvalue())
+    with zipfile.ZipFile(tmp_path / "m.npz", "w") as archive:
+        archive.writestr("labels.npy", stream.getvalue() + inner.getvalue())
+        archive.filelist.append(means)
+    with zipfile.ZipFile(tmp_path / "m.npz") as archive:
+        assert len(archive.infolist()) == 2
+    assert "its entries overlap" in refused(tmp_path / "m.npz")
+
+
 def test_a_zip_bomb_is_not_inflated(tmp_path: FilePath) -> None:
     header = {"descr": "<f8", "fortran_order": False, "shape": (2000, 2000)}
     with_header(tmp_path / "m.npz", "scatter", header, b"\0" * 32_000_000, zipfile.ZIP_DEFLATED)

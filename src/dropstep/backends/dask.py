@@ -6,22 +6,19 @@ started here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import dask
-import dask.array as da
 import numpy as np
 import pyarrow as pa
 from dask.delayed import Delayed, delayed
-from numpy.typing import NDArray
+from dask.utils import parse_bytes
 
 from dropstep.backends.arrow import block_of, kind_of
+from dropstep.backends.dask_matrix import by_columns
+from dropstep.data.factor import column_of
 from dropstep.data.frame import Frame
-from dropstep.data.matrices.base import Bools, Exponents, Floats, Gaps, Indices, Part, Reads
-from dropstep.data.matrices.dense import Dense, squares
 from dropstep.data.sample import Rows
 from dropstep.data.sources import Block, ColumnType, Partial, Place, RowSource
 from dropstep.data.sources.source import Sum
@@ -31,7 +28,6 @@ T = TypeVar("T", bound=Sum)
 
 FAN_IN = 8  # partial results that a task adds
 MIN_WIDE = 1000  # columns up to which an array is read by rows, and a Gram matrix is formed, whatever its shape
-COPY_BYTES = 2**28  # of a copy of some columns
 
 
 def open_source(X: Any, y: Any, rows: Rows) -> tuple[RowSource | Table, Any, Rows]:
@@ -44,8 +40,8 @@ def open_source(X: Any, y: Any, rows: Rows) -> tuple[RowSource | Table, Any, Row
     if X.ndim != 2:
         raise ValueError(f"X must be a 2D array of shape (n_samples, n_features); its shape is {X.shape}")
     if X.shape[1] > MIN_WIDE and not X.shape[0] >= 8 * X.shape[1]:
-        return _by_columns(X, y, rows)
-    return _by_rows(X.rechunk({1: -1}), y, rows)
+        return by_columns(X, y, rows)
+    return _by_rows(_in_rows(X), y, rows)
 
 
 def added(parts: Sequence[T | None]) -> T | None:
@@ -82,8 +78,10 @@ class FrameSource(RowSource):
 
     def __init__(self, frame: Any) -> None:
         super().__init__()
+        if other := [name for name in frame.columns if not isinstance(name, str)]:
+            raise TypeError(f"column names of X must be strings; {other[0]!r} is not: use X.rename(columns=str)")
         self._frame = frame
-        self._columns = tuple(_type_of(str(name), dtype) for name, dtype in frame.dtypes.items())
+        self._columns = tuple(_type_of(name, dtype) for name, dtype in frame.dtypes.items())
         if len(set(self.names)) < len(self.names):
             name = max(self.names, key=self.names.count)
             raise ValueError(f"column names of X must be unique; {name!r} appears more than once")
@@ -125,8 +123,12 @@ def _of_partition(partial: Partial[T], frame: Any, number: int) -> T | None:
     """The function of the rows of a partition; None if it has none."""
     if not len(frame):
         return None
-    batch = pa.RecordBatch.from_pandas(frame, preserve_index=False)
-    return partial(block_of(batch, Place(f"partition {number}")))
+    try:
+        block = block_of(pa.RecordBatch.from_pandas(frame, preserve_index=False), Place(f"partition {number}"))
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise ValueError(f"partition {number}: a column has values of several types ({error.args[-1]})") from None
+    block.frame.refuse_unusable(())  # objects are text as far as is known before they are computed
+    return partial(block)
 
 
 # --- arrays, by rows --------------------------------------------------------------------------------------------------
@@ -170,8 +172,24 @@ class ArraySource(RowSource):
         return "the Dask array"
 
 
+def _in_rows(X: Any) -> Any:
+    """The array with all columns in every chunk; chunks that would exceed Dask's chunk size are divided by rows."""
+    rows = max(1, parse_bytes(dask.config.get("array.chunk-size")) // max(X.shape[1] * X.dtype.itemsize, 1))
+    if X.numblocks[1] == 1 or not max(X.chunks[0]) > rows:  # NaN: an unknown number of rows
+        return X.rechunk({1: -1})
+    return X.rechunk({0: rows, 1: -1})
+
+
 def _array_type(name: str, dtype: Any) -> ColumnType:
-    kinds: dict[str, Any] = {"b": "boolean", "M": "date", "m": "date", "O": "factor", "U": "factor", "S": "factor"}
+    kinds: dict[str, Any] = {
+        "b": "boolean",
+        "M": "date",
+        "m": "date",
+        "O": "factor",
+        "U": "factor",
+        "S": "factor",
+        "c": "object",
+    }
     return ColumnType(name, kinds.get(dtype.kind, "number"), dtype.kind in "iu")
 
 
@@ -190,13 +208,7 @@ def _of_chunks(partial: Partial[T], at: Any, number: int, *chunks: Any) -> T | N
 
 
 def _column(values: Any) -> Any:
-    return values if values.dtype.kind in "biuf" else _factor_of(values)
-
-
-def _factor_of(values: Any) -> Any:
-    from dropstep.data.factor import column_of
-
-    return column_of(values.tolist())
+    return values if values.dtype.kind in "biuf" else column_of(values.tolist())
 
 
 def _by_rows(X: Any, y: Any, rows: Rows) -> tuple[RowSource, Any, Rows]:
@@ -221,6 +233,8 @@ def _aligned(name: str, values: Any, X: Any) -> Any:
         raise TypeError(
             f"{name} must be a Dask array, as X is; got {type(values).__name__}: pass da.from_array({name})"
         )
+    if values.ndim not in (1, 2):
+        raise ValueError(f"{name} must have one or two dimensions; its shape is {values.shape}")
     unknown = np.isnan([*X.chunks[0], *values.chunks[0]]).any()
     if unknown and X.numblocks[0] != values.numblocks[0]:
         raise ValueError(
@@ -231,155 +245,3 @@ def _aligned(name: str, values: Any, X: Any) -> Any:
         raise ValueError(f"X has {X.shape[0]} rows, but {name} has {values.shape[0]}")
     values = values if unknown else values.rechunk({0: X.chunks[0]})
     return values.rechunk({1: -1}) if values.ndim == 2 else values
-
-
-# --- wide arrays ------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class DaskMatrix:
-    """A design matrix whose chunks stay where they are: vectors are sent to them, and products are returned.
-
-    Attributes
-    ----------
-    values : dask.array.Array of shape (n_samples, n_features)
-    reads : Reads
-    """
-
-    values: Any
-    reads: Reads
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return int(self.values.shape[0]), int(self.values.shape[1])
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        dtype: np.dtype[Any] = self.values.dtype
-        return dtype
-
-    @property
-    def size(self) -> int:
-        return self.shape[0] * self.shape[1]
-
-    def take(self, features: Indices) -> NDArray[Any]:
-        """A dense copy of a few columns."""
-        self.reads.add(self.shape[0] * len(features))
-        return np.asarray(self.values[:, features].compute())
-
-    def multiply(self, vectors: Floats, out: Floats | None = None, *, in_double: bool = False) -> Floats:
-        """vectors @ X in one pass, in float32 if X is, unless `in_double`."""
-        product = self._products(vectors, None, in_double=in_double)[: len(vectors)]
-        if out is None:
-            return product
-        out[:] = product
-        return out
-
-    def sums(self, vectors: Floats, weights: Floats | None) -> tuple[Floats, Floats]:
-        """vectors @ X, and the weighted sum of squares of every column, in one pass."""
-        product = self._products(vectors, np.ones(self.shape[0]) if weights is None else weights)
-        return product[:-1], product[-1]
-
-    def _products(self, vectors: Floats, weights: Floats | None, *, in_double: bool = False) -> Floats:
-        """vectors @ X, and, if weights are given, sums of squares as a last row: one task per chunk."""
-        self.reads.add(self.size)
-        single = self.dtype == np.float32 and not in_double
-        rows = _slices(self.values.chunks[0])
-        typed = np.ascontiguousarray(vectors, dtype=np.float32 if single else np.float64)
-        sent = [_shared((typed[:, here], None if weights is None else weights[here])) for here in rows]
-        blocks = self.values.to_delayed()
-        sums = [_added([_product(v, blocks[i, j]) for i, v in enumerate(sent)]) for j in range(blocks.shape[1])]
-        return np.concatenate(dask.compute(*sums, traverse=False), axis=1)
-
-    def parts(
-        self, features: Indices | None = None, size: int | None = None, *, all_rows: bool = False
-    ) -> Iterator[Part]:
-        """Chunks of some columns, which are brought to this process one after the other."""
-        chosen = self.values if features is None else self.values[:, features]
-        chosen = chosen.rechunk({0: -1}) if all_rows else chosen
-        self.reads.add(int(np.prod(chosen.shape)))
-        rows, columns = (_slices(chunks) for chunks in chosen.chunks)
-        for j, at in enumerate(columns):
-            for i, here in enumerate(rows):
-                yield here, at, np.asarray(chosen.blocks[i, j].compute())
-
-    def row_parts(self, height: int) -> Iterator[tuple[slice, NDArray[Any]]]:
-        """Blocks of rows with all columns."""
-        self.reads.add(self.size)
-        for start in range(0, self.shape[0], height):
-            rows = slice(start, min(start + height, self.shape[0]))
-            yield rows, np.asarray(self.values[rows].compute())
-
-    def largest(self, features: Indices, rows: Bools | None) -> Floats:
-        """Largest absolute value of some columns, over all rows or some."""
-        self.reads.add(self.shape[0] * len(features))
-        chosen = self.values[:, features]
-        return np.asarray(abs(chosen if rows is None else chosen[rows]).max(axis=0).compute(), dtype=np.float64)
-
-    def gaps(self, features: Indices | None = None) -> Gaps:
-        """Where values of some columns are missing or infinite."""
-        chosen = self.values if features is None else self.values[:, features]
-        self.reads.add(int(np.prod(chosen.shape)))
-        nan, inf = da.isnan(chosen), da.isinf(chosen)
-        return Gaps(*dask.compute(nan.any(axis=1), inf.any(axis=1), (nan | inf).any(axis=0)))
-
-    def subset(self, features: Indices) -> Dense:
-        """A copy of some columns in memory."""
-        return Dense(self.take(features))
-
-    def can_copy(self, n_features: int) -> bool:
-        """Whether memory suffices for a copy of so many columns."""
-        return self.shape[0] * n_features * self.dtype.itemsize <= COPY_BYTES
-
-    def at(self, rows: NDArray[Any]) -> DaskMatrix:
-        """The matrix of some rows."""
-        return replace(self, values=self.values[np.arange(self.shape[0])[rows]])
-
-    def native(self) -> Any:
-        """The array of Dask."""
-        return self.values
-
-    def zeroed(self, features: Indices) -> DaskMatrix:
-        """The matrix with zeros in some columns."""
-        zero = np.zeros(self.shape[1], dtype=bool)
-        zero[features] = True
-        return replace(self, values=da.where(zero, 0, self.values).astype(self.dtype))
-
-    def rescaled(self, exponents: Exponents, weights: Floats | None) -> DaskMatrix:
-        """The matrix with column j divided by 2 ** exponents[j]; rows of weight zero are read as zeros."""
-        values = self.values.astype(np.float64)
-        if weights is not None:
-            values = da.where((weights == 0)[:, None], 0.0, values)
-        return replace(self, values=values * np.ldexp(1.0, -exponents))
-
-
-def _slices(chunks: Sequence[int]) -> list[slice]:
-    """The ranges of chunks along an axis."""
-    return [slice(*pair) for pair in pairwise(np.cumsum([0, *chunks]).tolist())]
-
-
-def _by_columns(X: Any, y: Any, rows: Rows) -> tuple[Table, Any, Rows]:
-    """A table of distributed chunks, and what is given per row in memory."""
-    if np.isnan(X.shape[0]):
-        raise ValueError("X has chunks of unknown numbers of rows; call X.compute_chunk_sizes()")
-    table = Table(DaskMatrix(X, Reads(X.shape[0] * X.shape[1])))
-    y, weights, offset, strata = dask.compute(y, rows.weights, rows.offset, rows.strata)
-    return table, y, replace(rows, weights=weights, offset=offset, strata=strata)
-
-
-def _shared(value: Any) -> Any:
-    """A value that many tasks read: sent once to every worker of a cluster, and in place otherwise."""
-    try:
-        from distributed import default_client
-
-        return default_client().scatter(value, broadcast=True)
-    except (ImportError, ValueError):  # no client
-        return delayed(value, traverse=False, pure=False)
-
-
-@delayed(pure=False)
-def _product(sent: tuple[NDArray[Any], Floats | None], block: NDArray[Any]) -> Floats:
-    """vectors @ block, and the sums of squares as a last row, in float64."""
-    vectors, weights = sent
-    product = np.asarray(vectors @ block.astype(vectors.dtype, copy=False), dtype=np.float64)
-    return product if weights is None else np.vstack([product, squares(block, weights)])

@@ -1,14 +1,14 @@
 """Spark: the partitions of a DataFrame, classic or Connect, as blocks; sums by a tree of two levels.
 
-Every partition becomes one partial result (`mapInArrow`), these are added in about the square root of their number of
-tasks, and the driver adds what remains. Only DataFrame operations are used, so that Spark Connect works as well. The
-workers need dropstep with its extra `spark`, as the driver does.
+Every partition becomes one partial result (`mapInArrow`). Several tasks add these, one task adds their sums, and the
+driver receives the total alone. Only DataFrame operations are used, so that Spark Connect works as well. The workers
+need dropstep with its extra `spark`, as the driver does.
 """
 
 from __future__ import annotations
 
-import math
 import pickle
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -70,18 +70,20 @@ class SparkSource(RowSource):
         return self._columns
 
     def reduce(self, partial: Partial[T], columns: tuple[str, ...]) -> T | None:
-        wanted, elements, scalars = set(columns), {}, []
-        for name, names in self._vectors.items():
-            if found := [i for i, element in enumerate(names) if element in wanted]:
-                elements[name] = tuple((i, names[i]) for i in found)
-        inside = {element for found in elements.values() for _, element in found}
-        scalars = [sf.col(_quoted(name)).alias(name) for name in columns if name not in inside]
-        read = self._frame.select(*scalars, *(_as_array(name) for name in elements))
+        wanted = set(columns)
+        elements = {
+            vector: tuple((i, name) for i, name in enumerate(names) if name in wanted)
+            for vector, names in self._vectors.items()
+            if not wanted.isdisjoint(names)
+        }
+        scalars = wanted.difference(*(self._vectors[vector] for vector in elements))
+        read = self._frame.select(
+            *(sf.col(_quoted(name)).alias(name) for name in columns if name in scalars), *map(_as_array, elements)
+        )
         parts = read.mapInArrow(PartOfPartition(partial, columns, elements), SCHEMA)
-        n = _n_partitions(parts)
-        if n is None or n > 2:
-            parts = parts.repartition(2 if n is None else math.isqrt(n - 1) + 1).mapInArrow(add_parts, SCHEMA)
-        total: T | None = _sum_of((row["part"], row["error"]) for row in parts.collect())
+        # Without a number of partitions, Spark joins small ones (adaptive execution), so that few tasks add small sums.
+        sums = parts.repartition(sf.spark_partition_id()).mapInArrow(add_parts, SCHEMA)
+        total: T | None = _sum_of(sums.repartition(1).mapInArrow(add_parts, SCHEMA).collect())
         return total
 
     @property
@@ -95,17 +97,31 @@ def vector_slicer(path: SelectionPath, inputCol: str, outputCol: str = "selected
     Parameters
     ----------
     path : SelectionPath
-        Of a DataFrame whose features are the elements of one vector column.
-    inputCol, outputCol : str
-        The vector column, and the column of the selected elements, in order of entry.
+        Of a DataFrame whose selected features are elements of one vector column.
+    inputCol : str
+        The vector column.
+    outputCol : str, default="selected"
+        The column of the selected elements, in order of entry.
 
     Returns
     -------
     pyspark.ml.feature.VectorSlicer
+        It finds elements by name if the vector column has names in its metadata, as `VectorAssembler` writes them, and
+        raises if an element does not exist; otherwise by index.
     """
     from pyspark.ml.feature import VectorSlicer
 
-    return VectorSlicer(inputCol=inputCol, outputCol=outputCol, indices=list(path.selected))
+    if not path.selected:
+        raise ValueError("path has no selected feature, and a VectorSlicer needs one; use a column list")
+    position = re.compile(re.escape(inputCol) + r"\[(\d+)\]")
+    found = [position.fullmatch(name) for name in path.selected_names]
+    indices = [int(match[1]) for match in found if match]
+    names = [name for name, match in zip(path.selected_names, found, strict=True) if match is None]
+    if indices and names:
+        raise ValueError(f"{names[0]!r} is selected, but is not an element of {inputCol!r}; use a column list")
+    return VectorSlicer(
+        inputCol=inputCol, outputCol=outputCol, **({"indices": indices} if indices else {"names": names})
+    )
 
 
 # --- types -----------------------------------------------------------------------------------------------------------
@@ -147,14 +163,6 @@ def _as_array(name: str) -> Any:
 
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
-
-
-def _n_partitions(frame: Any) -> int | None:
-    """Number of partitions; None where it is not known, as with Spark Connect."""
-    try:
-        return int(frame.rdd.getNumPartitions())
-    except Exception:  # PySparkNotImplementedError, or another type in older versions
-        return None
 
 
 # --- on the workers --------------------------------------------------------------------------------------------------
@@ -231,9 +239,8 @@ def _part(total: Any, error: str | None) -> Any:
 
 def add_parts(batches: Iterable[Any]) -> Iterator[Any]:
     """The sum of partial results, on a worker."""
-    rows = (row for batch in batches for row in batch.to_pylist())
     try:
-        total: Any = _sum_of((row["part"], row["error"]) for row in rows)
+        total: Any = _sum_of(row for batch in batches for row in batch.to_pylist())
     except ValueError as error:
         yield _part(None, str(error))
         return
@@ -241,12 +248,12 @@ def add_parts(batches: Iterable[Any]) -> Iterator[Any]:
         yield _part(total, None)
 
 
-def _sum_of(parts: Iterable[tuple[Any, str | None]]) -> Any:
+def _sum_of(rows: Iterable[Any]) -> Any:
     """The sum of pickled partial results, which this library has written; raises the first error among them."""
     total = None
-    for part, error in parts:
-        if error is not None:
-            raise ValueError(error)
-        found = pickle.loads(part)
-        total = found if total is None else total + found
+    for row in rows:
+        if row["error"] is not None:
+            raise ValueError(row["error"])
+        part = pickle.loads(row["part"])
+        total = part if total is None else total + part
     return total

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
@@ -10,10 +11,13 @@ from operator import add
 from typing import Any
 
 from dropstep.cli import output
+from dropstep.cli.certainty import Certainty
 from dropstep.cli.design import Design, read_design
 from dropstep.cli.facts import print_notes
 from dropstep.cli.naming import find_all, in_options
 from dropstep.cli.progress import Progress
+from dropstep.cli.select import as_csv
+from dropstep.cli.select_json import as_data
 from dropstep.cli.streamed import StreamedDesign, is_large, streamed_design
 from dropstep.cli.table_input import AnyDesign
 from dropstep.data.encoding import Encoding
@@ -23,6 +27,7 @@ from dropstep.models.families import as_family
 from dropstep.models.least_squares.family import LeastSquaresFamily
 from dropstep.presentation.text import printable
 from dropstep.readers.wording import counted
+from dropstep.result import SelectionPath
 from dropstep.select import select
 
 ENDING = (".npz",)
@@ -65,7 +70,7 @@ def add_parser(commands: Any, add_table: Callable[..., None], add_search: Callab
     add_search(chosen)
     chosen.add_argument("--report", metavar="FILE", help="write an HTML report to FILE")
     chosen.add_argument("--overwrite", action="store_true", help="replace existing files")
-    chosen.add_argument("--format", choices=("table", "csv"), default="table", help="format of standard output")
+    chosen.add_argument("--format", choices=("table", "json", "csv"), default="table", help="format of standard output")
     chosen.add_argument("--quiet", action="store_true", help="print no notes")
     chosen.add_argument("--traceback", action="store_true", help="print the traceback of an error")
 
@@ -109,9 +114,9 @@ def _moments_of(design: AnyDesign) -> Moments:
 
 
 def _small_cells(moments: Moments) -> list[str]:
-    """A note on classes and levels with so few rows that their means reveal them."""
-    shown = [] if moments.labels is None else [str(label) for label in moments.labels]
-    cells = dict(zip(shown, moments.counts.tolist(), strict=False))
+    """A note on classes, levels and files with so few rows that their means reveal them."""
+    shown = ["all rows"] if moments.labels is None else [str(label) for label in moments.labels]
+    cells = dict(zip(shown, moments.counts.tolist(), strict=True))
     for j, factor in enumerate(moments.factors or ()):
         if factor:
             cells[(moments.feature_names or ())[j]] = float(moments.counts @ moments.means[:, j])
@@ -120,7 +125,7 @@ def _small_cells(moments: Moments) -> list[str]:
         return []
     listed = ", ".join(f"{name} ({n})" for name, n in list(few.items())[:5])
     return [
-        f"the moments reveal values of single rows where a class or level has few of them: {listed}"
+        f"the moments reveal values of single rows where a class, a level or the file has few of them: {listed}"
         f"{', ...' if len(few) > 5 else ''}; join or exclude these before sharing the file"
     ]
 
@@ -160,19 +165,33 @@ def _select(args: argparse.Namespace, command: str) -> int:
     groups = [_named("--groups", [text], names) for text in args.groups or ()]
     given = ("strategy", "model", "criterion", "enter", "leave", "drop", "max_features", "solver")
     parameters: dict[str, Any] = {name: getattr(args, name) for name in given} | chosen | {"groups": groups or None}
-    path = select(moments, **parameters)
+    path = select(moments, **parameters, equivalents=args.format == "json" or bool(args.report))
     path = replace(path, notes=tuple(map(in_options, path.notes)))
     if args.report:
         with output.output_files() as temporary:
             temporary(args.report).write_text(path.report() or "", encoding="utf-8", newline="\n")
     print_notes(path.notes, quiet=args.quiet)
-    if args.format == "csv":
-        from dropstep.cli.select import as_csv
-
-        output.show(as_csv(path))
-    else:
-        output.show("\n".join(printable(line) for line in str(path).splitlines()))
+    output.show(_formatted(path, moments, args, command))
     return 0
+
+
+def _formatted(path: SelectionPath, moments: Moments, args: argparse.Namespace, command: str) -> str:
+    if args.format == "csv":
+        return as_csv(path)
+    if args.format == "json":
+        return output.as_json(as_data(_facts(moments, args.files), path, command, None, Certainty()))
+    return "\n".join(printable(line) for line in str(path).splitlines())
+
+
+def _facts(moments: Moments, files: list[str]) -> dict[str, Any]:
+    """What the JSON document contains of the input; numbers of rows are sums of weights."""
+    n, labels = round(moments.n_rows), moments.labels
+    classes = {} if labels is None else dict(zip(map(str, labels.tolist()), map(round, moments.counts), strict=True))
+    return {
+        "file": shlex.join(files),
+        "rows": {"read": n, "used": n},
+        "target": {"names": list(moments.target_names or ("y",)), "classes": classes or None},
+    }
 
 
 def _named(option: str, texts: list[str] | None, names: tuple[str, ...]) -> list[str] | None:

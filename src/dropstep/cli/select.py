@@ -173,7 +173,7 @@ def _formatted(
     evidence: Evidence | None,
 ) -> str:
     if args.format == "json":
-        return output.as_json(as_data(design, path, command, evidence, found, columns=args.columns))
+        return output.as_json(as_data(facts.as_data(design, columns=args.columns), path, command, evidence, found))
     return as_csv(path) if args.format == "csv" else _as_table(design, path, found, evidence)
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from dropstep import __version__
-from dropstep.cli import facts
 from dropstep.cli.certainty import Certainty
 from dropstep.cli.certainty import as_data as certainty_data
-from dropstep.cli.table_input import AnyDesign
 from dropstep.coefficients import Coefficients
 from dropstep.evidence import Evidence
 from dropstep.presentation.coefficients import label
@@ -22,15 +20,9 @@ SCHEMA = "dropstep.select/3"
 
 
 def as_data(
-    design: AnyDesign,
-    path: SelectionPath,
-    command: str,
-    evidence: Evidence | None,
-    found: Certainty,
-    *,
-    columns: bool,
+    given: dict[str, Any], path: SelectionPath, command: str, evidence: Evidence | None, found: Certainty
 ) -> dict[str, Any]:
-    """The document: the selected features first, then how they were found."""
+    """The document: the selected features first, then how they were found; `given` is what `facts.as_data` returns."""
     return {
         "selected": [_entry(path, entry, evidence) for entry in entries(path)],
         "evidence": None if evidence is None else _evidence(path, evidence),
@@ -44,7 +36,7 @@ def as_data(
         "schema": SCHEMA,
         "dropstep": __version__,
         "command": command,
-        **facts.as_data(design, columns=columns),
+        **given,
         "strategy": path.strategy,
         "model": path.model,
         "criterion": path.criterion,
@@ -72,7 +64,7 @@ def as_data(
             }
             for step in path.steps
         ],
-        "ranking": dict(zip(design.names, path.ranking, strict=True)),
+        "ranking": dict(zip(path.names(tuple(range(path.n_features))), path.ranking, strict=True)),
         "subsets": None if path.subsets is None else _subsets(path, path.subsets),
         **certainty_data(found),
         "notes": path.notes,

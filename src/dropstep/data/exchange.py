@@ -50,8 +50,8 @@ def write(file: str | FilePath, arrays: Mapping[str, Any]) -> None:
 def read(file: str | FilePath) -> dict[str, Any]:
     """Read the arrays of moments from a file.
 
-    The size of an array is checked against its header before memory is allocated; entries are not compressed, so no
-    array is larger than the file.
+    The size of an array is checked against its header before memory is allocated; entries are neither compressed nor
+    overlapping, so the arrays together are not larger than the file.
 
     Parameters
     ----------
@@ -91,13 +91,15 @@ def _arrays(stream: BinaryIO) -> Arrays:
     arrays: Arrays = {}
     try:
         archive = zipfile.ZipFile(stream)
+        if sum(info.compress_size for info in archive.infolist()) > os.fstat(stream.fileno()).st_size:
+            raise _InvalidError("its entries overlap")
         for info in archive.infolist():
             name = info.filename.removesuffix(".npy")
             if name not in KINDS or name == info.filename:
                 raise _InvalidError(f"it has an unknown entry {info.filename!r}")
             if name in arrays:
                 raise _InvalidError(f"it has more than one entry {info.filename!r}")
-            arrays[name] = _array(archive, info, name, os.fstat(stream.fileno()).st_size)
+            arrays[name] = _array(archive, info, name)
     except (_InvalidError, MemoryError):
         raise
     except Exception as error:  # zipfile and NumPy raise many types of exception on corrupt bytes
@@ -108,21 +110,24 @@ def _arrays(stream: BinaryIO) -> Arrays:
     return arrays
 
 
-def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, file_size: int) -> NDArray[Any]:
+def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> NDArray[Any]:
     """One array in native byte order, read only if its header agrees with the size of its entry."""
     if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
         raise _InvalidError(f"its entry {info.filename!r} is compressed, which is not supported")
     with archive.open(info) as stream:
         if (version := npy.read_magic(stream)) != (1, 0):
             raise _InvalidError(f"its entry {info.filename!r} has format version {version}, which is not supported")
-        shape, _, dtype = npy.read_array_header_1_0(stream)
+        try:
+            shape, _, dtype = npy.read_array_header_1_0(stream)
+        except (MemoryError, RecursionError):  # of Python's parser, whatever the memory
+            raise _InvalidError(f"the header of {info.filename!r} is nested too deeply") from None
         n_bytes = stream.tell() + math.prod(shape) * dtype.itemsize
     kinds, n_dimensions = KINDS[name]
-    if dtype.kind not in kinds or (kinds == "f" and dtype.itemsize != 8):
+    if dtype.kind not in kinds or (kinds == "f" and dtype.itemsize != 8) or not dtype.itemsize:
         raise _InvalidError(f"{name} has the type {dtype}")
     if len(shape) != n_dimensions or min(shape, default=0) < 0:
         raise _InvalidError(f"{name} has the shape {shape}")
-    if n_bytes != info.file_size or n_bytes > file_size:
+    if n_bytes != info.file_size:
         raise _InvalidError(f"{name} has the shape {shape}, which does not match the size of its entry")
     with archive.open(info) as stream:
         array = npy.read_array(stream, allow_pickle=False)

@@ -15,6 +15,7 @@ from dropstep.data.groups import as_choice
 from dropstep.data.matrices.sparse import is_sparse
 from dropstep.data.moments import Moments
 from dropstep.data.sample import Features, Rows, Sample, sample_of
+from dropstep.data.sources import RowSource
 from dropstep.data.table import Table, listed
 from dropstep.data.target import MAX_CLASSES, Categorical, Target, as_target, as_values
 from dropstep.models.base import Bools, Units
@@ -71,6 +72,8 @@ class Estimator:
                 raise ValueError(f"{name} does not apply to an estimator; omit {name}, or use a model that has it")
         if isinstance(X, Moments):
             raise ValueError("Moments do not suffice for an estimator, which is fitted on rows; pass X and y")
+        if isinstance(X, RowSource):
+            raise ValueError("an estimator needs all rows in memory, but X is read in blocks of rows; pass a table")
         if isinstance(X, Table | Frame):
             return sample_of(X, y, rows, given, self._target)
         X, y, others = rows.split_from(X, y)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dropstep.coefficients import Coefficients
 from dropstep.data.moments import Moments
 from dropstep.data.sample import Rows, Sample
+from dropstep.data.sources import RowSource
 from dropstep.models.base import Bools, Units
 from dropstep.models.folds import Fold
 from dropstep.models.held_out import Losses
@@ -43,6 +44,11 @@ class CrossValidatedFamily:
             raise ValueError(
                 "criterion 'cv' scores models on held-out rows, which Moments do not contain; pass X and y, "
                 "or use another criterion such as 'press' or 'ebic'"
+            )
+        if isinstance(X, RowSource):
+            raise ValueError(
+                "criterion 'cv' needs all rows in memory, but X is read in blocks of rows; use another criterion such "
+                "as 'ebic', or pass a table"
             )
         sample = LeastSquaresFamily(self.kind).sample(X, y, rows, given)
         assert isinstance(sample, Sample)
