@@ -22,5 +22,5 @@ autodoc_typehints = "none"  # the docstrings give the types
 autodoc_inherit_docstrings = False  # scikit-learn's docstrings link to its own pages
 autodoc_default_options = {
     "members": True,
-    "exclude-members": "set_fit_request, set_score_request, set_transform_request",
+    "exclude-members": "set_fit_request, set_partial_fit_request, set_score_request, set_transform_request",
 }
