@@ -52,7 +52,8 @@ dist: $(VENV)/.core ## the source distribution and the wheel, in dist
 test-wheel: dist ## tests of the wheel as it is installed
 	rm -rf $(VENV)-wheel
 	$(PYTHON) -m venv $(VENV)-wheel
-	$(VENV)-wheel/bin/python $(PIP_INSTALL) --constraint constraints.txt "$$(echo dist/*.whl)[test]"
+	$(VENV)-wheel/bin/python $(PIP_INSTALL) --constraint constraints.txt $(BUILD_BACKENDS)
+	$(VENV)-wheel/bin/python $(PIP_INSTALL) --constraint constraints.txt --no-build-isolation "$$(echo dist/*.whl)[test]"
 	$(ONE_THREAD) $(VENV)-wheel/bin/python -m pytest -q -n $(WORKERS) --dist loadgroup tests
 
 fuzz: $(VENV)/.dev ## compare with the reference on random problems, for SECONDS, from problem number SEED on

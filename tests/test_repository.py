@@ -35,7 +35,9 @@ def targets() -> set[str]:
 
 def minimums(requirements: list[str]) -> dict[str, str]:
     """Minimum version of each package; the extras of this one are not packages."""
-    found = (re.fullmatch(r"([\w-]+)>=([\d.]+)", requirement) for requirement in requirements)
+    found = (
+        re.fullmatch(r"([\w-]+)(?:\[[\w,]+\])?>=([\d.]+)(?:,<[\d.]+)?", requirement) for requirement in requirements
+    )
     return {match[1]: match[2] for match in found if match}
 
 
@@ -85,7 +87,10 @@ def test_settings_can_be_read(file):
 
 def test_the_oldest_versions_are_the_declared_ones():
     """What `make test-oldest` installs is the minimum of every package that a user may install."""
-    extras = [PROJECT["optional-dependencies"][name] for name in ("cli", "frames", "plot", "progress")]
+    extras = [
+        PROJECT["optional-dependencies"][name]
+        for name in ("arrow", "cli", "dask", "frames", "plot", "progress", "spark")
+    ]
     declared = minimums([*PROJECT["dependencies"], *(requirement for extra in extras for requirement in extra)])
     lines = (ROOT / "constraints-oldest.txt").read_text(encoding="utf-8").split()
     oldest = dict(line.split("==") for line in lines)

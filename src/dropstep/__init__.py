@@ -31,7 +31,6 @@ from dropstep.search.calibrated import Knockoffs, Permutation
 from dropstep.search.rules import Significance, StandardErrors
 from dropstep.search.strategies import FBED, Beam, Exhaustive
 from dropstep.select import select
-from dropstep.selector import Selector
 from dropstep.subsets import Subset, Subsets
 
 if TYPE_CHECKING:
@@ -43,25 +42,27 @@ if TYPE_CHECKING:
     from dropstep.evaluation.selector_cv import FoldPaths, NestedError, SelectorCV
     from dropstep.evaluation.stability import Stability, stability
     from dropstep.evaluation.stability_selector import StabilitySelector
+    from dropstep.selector import Selector
 
 __version__ = "0.1.0.dev0"
 
-# What repeats selections is imported when it is used, so that `import dropstep` stays fast.
+# Imported when used, so that `import dropstep` stays fast: what repeats selections, and what needs scikit-learn.
 _ON_DEMAND = {
-    "Audit": "audit",
-    "Comparison": "comparison",
-    "FoldPaths": "selector_cv",
-    "Inference": "inference",
-    "NestedError": "selector_cv",
-    "Optimism": "optimism",
-    "SelectorCV": "selector_cv",
-    "Stability": "stability",
-    "StabilitySelector": "stability_selector",
-    "audit": "audit",
-    "compare": "compare",
-    "infer": "inference",
-    "optimism": "optimism",
-    "stability": "stability",
+    "Audit": "evaluation.audit",
+    "Comparison": "evaluation.comparison",
+    "FoldPaths": "evaluation.selector_cv",
+    "Inference": "evaluation.inference",
+    "NestedError": "evaluation.selector_cv",
+    "Optimism": "evaluation.optimism",
+    "Selector": "selector",
+    "SelectorCV": "evaluation.selector_cv",
+    "Stability": "evaluation.stability",
+    "StabilitySelector": "evaluation.stability_selector",
+    "audit": "evaluation.audit",
+    "compare": "evaluation.compare",
+    "infer": "evaluation.inference",
+    "optimism": "evaluation.optimism",
+    "stability": "evaluation.stability",
 }
 
 __all__ = [
@@ -124,7 +125,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _ON_DEMAND:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"dropstep.evaluation.{_ON_DEMAND[name]}"), name)
+    return getattr(import_module(f"dropstep.{_ON_DEMAND[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -217,6 +217,7 @@ def test_a_worker_that_is_killed_changes_nothing(client: Any, tmp_path: Path) ->
     check(path, select(frame, y), frame)
 
 
+@pytest.mark.filterwarnings("ignore:Running on a single-machine scheduler:UserWarning")  # of the fixture, if it is open
 def test_dask_without_a_client_uses_the_configured_scheduler() -> None:
     frame, y, _ = frame_of("classes")
     X, names = table()[list("abcde")].to_numpy(), frame[y].to_numpy().astype(str)

@@ -110,7 +110,7 @@ def test_streams() -> None:
     given = batches(FRAME)
     assert "the iterator is empty" in refused(iter(()))
     assert "must yield record batches or frames; got int" in refused(iter([1]), error=TypeError)
-    assert "batch 2 of X has no column 'a'" in refused([given[0], given[1].drop_columns(["a"])])
+    assert "batch 2 of X has no column 'a'" in refused([given[0], given[1].select(given[1].schema.names[1:])])
     assert "numbers in some blocks of rows, and text in others" in refused([FRAME[:100], FRAME.assign(a="x")])
     schema = arrow(FRAME).schema
     assert "has no rows" in refused(pa.RecordBatchReader.from_batches(schema, []))
@@ -127,7 +127,7 @@ def test_functions_and_slices_can_be_read_again(monkeypatch: pytest.MonkeyPatch)
     expected = select(frame, "two", model="logistic").selected
     assert select(lambda: iter(batches(frame)), "two", model="logistic").selected == expected
     lazy = pl.from_pandas(frame).lazy()
-    monkeypatch.delattr(pl.LazyFrame, "collect_batches")  # before polars 1.34
+    monkeypatch.delattr(pl.LazyFrame, "collect_batches", raising=False)  # before polars 1.34
     monkeypatch.setattr(dropstep.backends.arrow, "MAX_BLOCK_ROWS", 90)
     assert select(lazy, "two").selected == select(frame, "two").selected
 

@@ -144,6 +144,13 @@ def places(node: Any, path: tuple = ()) -> list[tuple]:
     return []
 
 
+def with_short_lists(node: Any) -> Any:
+    """A document with the first two items of every list, which is validated faster."""
+    if isinstance(node, dict):
+        return {key: with_short_lists(value) for key, value in node.items()}
+    return [with_short_lists(item) for item in node[:2]] if isinstance(node, list) else node
+
+
 def changed(document: dict, path: tuple, change: str) -> dict:
     """The document with one value removed, replaced by one of another type, or accompanied by an unknown one."""
     made = copy.deepcopy(document)
@@ -163,6 +170,8 @@ def changed(document: dict, path: tuple, change: str) -> dict:
 def test_every_change_of_a_document_is_invalid(wine, capsys, name):
     document = answer(capsys, EXAMPLES[name])
     check = validator(name)
+    assert check.is_valid(document)
+    document = with_short_lists(document)
     assert check.is_valid(document)
     for path in places(document):
         assert not check.is_valid(changed(document, path, "wrong type")), path

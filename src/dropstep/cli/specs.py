@@ -27,9 +27,10 @@ PARAMETRIC_STRATEGIES: Mapping[str, type[ParametricStrategy]] = {
 
 def criterion_of(text: str) -> str | Criterion:
     """A criterion by name, with parameters (cp:sigma2=2,per_sample), or a scorer of scikit-learn."""
-    if text not in CRITERIA and is_scorer(text):
+    names = ["auto", *CRITERIA, "cv", "deviance"]
+    if text.partition(":")[0] not in names and is_scorer(text):
         return text
-    return _named("criterion", text, ["auto", *CRITERIA, "cv", "deviance"], CRITERIA)
+    return _named("criterion", text, names, CRITERIA)
 
 
 def model_of(text: str) -> Any:
