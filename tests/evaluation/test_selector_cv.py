@@ -31,6 +31,7 @@ mpl.use("Agg")
 
 
 @pytest.mark.filterwarnings("ignore:No features were selected")
+@pytest.mark.filterwarnings("ignore:The least populated class in y has only 4 members")  # of scikit-learn 1.6
 @parametrize_with_checks(
     [
         SelectorCV(),
