@@ -18,7 +18,7 @@ from dropstep.data.target import Categorical, Continuous, Target
 Floats = NDArray[np.float64]
 Features = NDArray[np.intp]
 
-SMALL = 2**19  # size of X up to which a centred copy is faster than centring on the fly
+SMALL = 2**18  # size of X up to which a centred copy is faster than centring on the fly
 MAX_CANCELLATION = 1e4  # recompute a scatter about the means if the means' share exceeds it by this factor
 MAX_FLOAT32_MEAN = 100.0  # |mean| / sd up to which float32 products have about five correct digits
 MAX_FLOAT32_SD = 1e12  # sd up to which, and above whose inverse, float32 represents squares and their sums
