@@ -32,6 +32,7 @@ from dropstep.data.sources import RowSource  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:PySpark does not yet fully support pandas:FutureWarning",
+    "ignore:Running on a single-machine scheduler:UserWarning",  # what some tests do on purpose
     "ignore::ResourceWarning",  # sockets that Spark leaves to the garbage collector
 )
 needs_java = pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java, which is not installed")
