@@ -51,7 +51,7 @@ class FoldPaths:
         Numbers of features (or groups).
     loss : str
         Name of the loss: mse, log_loss, mean_deviance, partial_deviance; for an estimator the loss of a scorer such as
-        neg_log_loss, or negative_ and the name of another scorer.
+        ``neg_log_loss``, or ``negative_`` and the name of another scorer.
     losses : ndarray of shape (n_folds, n_sizes)
         Losses on the test rows of every fold.
     paths : tuple of dict

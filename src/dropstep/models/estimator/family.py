@@ -130,7 +130,7 @@ class Estimator:
     def losses(
         self, sample: EstimatorSample | Sample, fold: Fold, columns: Sequence[int], fit: Coefficients | None
     ) -> Losses:
-        """The score of the estimator, fitted on the training rows, with its sign changed (a loss if it is neg_...)."""
+        """The score of the estimator, fitted on the training rows, with its sign changed."""
         from dropstep.models.estimator.build import held_out_score
 
         name, score = held_out_score(self._all_rows(sample), fold, columns)
