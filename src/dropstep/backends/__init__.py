@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from dropstep.data.sample import Rows
 from dropstep.data.sources import RowSource
 
@@ -60,6 +62,8 @@ def opened(X: Any, y: Any, rows: Rows) -> tuple[Any, Any, Rows]:
 
 def _module(X: Any) -> str | None:
     """The backend of an object; None for a table in memory."""
+    if isinstance(X, np.ndarray):
+        return None
     if isinstance(X, str | os.PathLike) or (isinstance(X, list | tuple) and X and _all_paths(X)):
         return "files"
     for kind in type(X).__mro__:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ def repeated(values: NDArray[Any]) -> dict[int, int]:
         suspects = _alike(values, suspects)
     first: dict[bytes, int] = {}
     found = {}
-    for j in np.sort(suspects).tolist():
+    for j in sorted(suspects.tolist()):
         column = np.ascontiguousarray(values[:, j]) + 0.0  # -0.0 equals 0.0
         if (column == column[0]).all():
             continue
@@ -72,20 +73,28 @@ def _alike(values: NDArray[Any], columns: NDArray[np.intp]) -> NDArray[np.intp]:
     """Columns whose sum with random weights is that of another one, up to rounding."""
     if len(columns) < 2:
         return columns[:0]
-    weights = np.random.default_rng(0).normal(size=len(values))
+    weights = _weights(len(values))
     own = values if len(columns) == values.shape[1] else values[:, columns]
     with np.errstate(invalid="ignore", over="ignore"):  # missing and infinite values
         sums = weights @ own.astype(np.float64, copy=False)
-    columns, sums = columns[np.isfinite(sums)], sums[np.isfinite(sums)]
-    order = np.argsort(sums)
-    ordered = sums[order]
-    size = np.maximum(np.abs(ordered[1:]), np.abs(ordered[:-1]))
-    with np.errstate(over="ignore"):
-        close = np.diff(ordered) <= ROUNDING * size
+        finite = np.isfinite(sums)
+        columns, sums = columns[finite], sums[finite]
+        order = sums.argsort()
+        ordered = sums[order]
+        size = np.maximum(np.abs(ordered[1:]), np.abs(ordered[:-1]))
+        close = ordered[1:] - ordered[:-1] <= ROUNDING * size
+    if not close.any():
+        return columns[:0]
     mask = np.zeros(len(columns), dtype=bool)
     mask[order[1:]] |= close
     mask[order[:-1]] |= close
     return columns[mask]
+
+
+@lru_cache(maxsize=1)  # those of the first rows, which every table needs
+def _weights(n_rows: int) -> NDArray[np.float64]:
+    """Random weights of rows."""
+    return np.random.default_rng(0).normal(size=n_rows)
 
 
 def _features(columns: dict[int, int], encoding: Encoding | None, excluded: Collection[int]) -> dict[int, int]:

@@ -76,9 +76,7 @@ def marks_of(table: Table, target: Any) -> NDArray[np.uint64]:
 
     Sums are made column by column, so that a row has the same identifier in every table that contains it.
     """
-    p = table.n_features
-    columns = range(p) if p <= 2 * N_COLUMNS else [*range(N_COLUMNS), *range(p - N_COLUMNS, p)]
-    parts = _ends(table.values) if isinstance(table.values, np.ndarray) else [table.columns(columns)]
+    parts = _ends(table)
     numbers, marks = _numbers(target), np.empty(table.n_rows, dtype=np.uint64)
     for start in range(0, len(marks), BLOCK_ROWS):
         rows = slice(start, start + BLOCK_ROWS)
@@ -86,9 +84,12 @@ def marks_of(table: Table, target: Any) -> NDArray[np.uint64]:
     return marks
 
 
-def _ends(values: NDArray[Any]) -> list[NDArray[Any]]:
-    """The first and the last columns of an array, without a copy."""
-    p = values.shape[1]
+def _ends(table: Table) -> list[NDArray[Any]]:
+    """The first and the last columns of a table; those of an array without a copy."""
+    values, p = table.values, table.n_features
+    if not isinstance(values, np.ndarray):
+        ends = range(p) if p <= 2 * N_COLUMNS else [*range(N_COLUMNS), *range(p - N_COLUMNS, p)]
+        return [table.columns(ends)]
     return [values] if p <= 2 * N_COLUMNS else [values[:, :N_COLUMNS], values[:, p - N_COLUMNS :]]
 
 

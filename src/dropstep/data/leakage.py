@@ -262,7 +262,7 @@ def separating_note(table: Labelled, features: list[int]) -> str:
 
 
 def determining(
-    table: Table, encoding: Encoding | None, target: Continuous, weights: Floats | None, r2: Floats
+    table: Table, encoding: Encoding | None, target: Continuous, weights: Floats | None, suspects: Sequence[int]
 ) -> list[int]:
     """Features that determine a target: a linear function of it, or one value of the target per level.
 
@@ -276,15 +276,13 @@ def determining(
         The targets.
     weights : ndarray of shape (n_samples,) or None
         Row weights.
-    r2 : ndarray of shape (n_columns,)
-        The largest squared correlation of each column with a target, up to rounding; only columns where it is almost 1
-        are read.
+    suspects : sequence of int
+        Columns whose squared correlation with a target is almost 1, up to rounding; only these are read.
 
     Returns
     -------
     list of int
     """
-    suspects = np.flatnonzero(r2 > 1 - SUSPICIOUS).tolist()
     if not suspects and encoding is None:
         return []
     rows = slice(None) if weights is None else weights > 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,9 +30,11 @@ def is_extreme(squares: Floats, targets: Floats, limit: float = MAX_LOG10) -> ND
     -------
     ndarray of shape (n_features,)
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        reach = np.abs(np.log10(targets[targets > 0])).max(initial=RESIDUAL_LOG10)
-        return np.asarray(~(np.abs(np.log10(squares)) + reach <= limit))
+    reach = max([RESIDUAL_LOG10, *(abs(math.log10(target)) for target in targets.tolist() if target > 0)])
+    if reach > limit:
+        return np.ones(len(squares), dtype=bool)
+    largest = 10.0 ** (limit - reach)
+    return np.asarray(~((squares <= largest) & (squares >= 1 / largest)))
 
 
 def rescaled(X: Matrix, squares: Floats, targets: Floats, weights: Floats | None) -> tuple[Matrix, Exponents] | None:

@@ -159,6 +159,8 @@ def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _check_missing(values: NDArray[Any]) -> None:
+    if values.dtype.kind == "f" and np.isfinite(values).all():
+        return
     if count := int(_missing(values).sum()):
         raise ValueError(
             f"y has {count} missing or infinite value{'' if count == 1 else 's'} (NaN, None or inf); "
@@ -184,7 +186,7 @@ def is_categorical(values: NDArray[Any], n: float) -> bool:
         return False
     if values.dtype.kind not in "iuf":
         return True
-    if values.dtype.kind == "f" and not np.array_equal(values, np.floor(values)):
+    if values.dtype.kind == "f" and not (values == np.floor(values)).all():
         return False
     n_distinct = len(_distinct(values))
     return n_distinct <= 2 or (n_distinct <= MAX_CLASSES and n >= MIN_ROWS_PER_CLASS * n_distinct)
@@ -228,12 +230,17 @@ def _as_continuous(values: NDArray[Any], weights: NDArray[np.float64] | None) ->
 
 def _check_scale(numbers: NDArray[np.float64]) -> None:
     """Reject a target whose squares, or those of its differences, float64 cannot represent."""
-    for j, column in enumerate(numbers.T):
+    for j, (low, high) in enumerate(_ranges(numbers)):
         name = _target_name(j, numbers.shape[1])
-        if (largest := np.abs(column).max()) > MAX_VALUE:
+        if (largest := max(-low, high)) > MAX_VALUE:
             raise ValueError(f"{name} has values up to {largest:g}, whose squares are too large for float64; rescale y")
-        if 0 < (spread := column.max() - column.min()) < MIN_RANGE:
+        if 0 < (spread := high - low) < MIN_RANGE:
             raise ValueError(f"the range of {name} is {spread:g}, whose square is too small for float64; rescale y")
+
+
+def _ranges(numbers: NDArray[np.float64]) -> Iterator[tuple[float, float]]:
+    """Minimum and maximum of each column."""
+    return zip(numbers.min(axis=0).tolist(), numbers.max(axis=0).tolist(), strict=True)
 
 
 def _target_name(j: int, n_targets: int) -> str:
@@ -249,7 +256,8 @@ def _check_varies(target: Target, present: NDArray[Any], n_rows: int) -> None:
         if len(target.labels) < 2:
             raise ValueError(f"y has only one class ({target.labels[0]}); at least 2 classes are required")
         return
-    for j, column in enumerate(np.asarray(present, dtype=np.float64).reshape(len(present), -1).T):
-        if column.max() - column.min() <= CONSTANT_TOLERANCE * np.abs(column).max():
+    numbers = np.asarray(present, dtype=np.float64).reshape(len(present), -1)
+    for j, (low, high) in enumerate(_ranges(numbers)):
+        if high - low <= CONSTANT_TOLERANCE * max(-low, high):
             name = _target_name(j, target.values.shape[1])
-            raise ValueError(f"{name} is constant ({column[0]:g}); pass a target that varies")
+            raise ValueError(f"{name} is constant ({numbers[0, j]:g}); pass a target that varies")

@@ -46,10 +46,10 @@ class Limits:
         return StopReason.MAX_TIME if self._end is not None and self._clock() >= self._end else None
 
     def __enter__(self) -> Limits:
-        main = threading.current_thread() is threading.main_thread()
-        if self._interruptible and main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            signal.signal(signal.SIGINT, self._interrupt)
-            self._installed = True
+        if self._interruptible and threading.current_thread() is threading.main_thread():
+            self._installed = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+            if self._installed:
+                signal.signal(signal.SIGINT, self._interrupt)
         return self
 
     def __exit__(

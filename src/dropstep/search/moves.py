@@ -59,10 +59,13 @@ def first_best(values: Floats, feasible: Bools, tie: float = TIE) -> int | None:
         return None
     among = np.where(feasible, values, -np.inf)
     at = int(among.argmax())
-    best, least = float(among[at]), float(values.min())
+    best = float(among[at])
     if not math.isfinite(best):  # of scores that are all infinitely bad, the first
         at = at if best > 0 else int(feasible.argmax())
         return at if feasible[at] else None
+    if not at:
+        return at
+    least = float(values.min())
     if not math.isfinite(least):
         least = float(values.min(initial=best, where=np.isfinite(values)))
     return int((among[: at + 1] >= best - tie * max(best, -least)).argmax())
@@ -70,10 +73,11 @@ def first_best(values: Floats, feasible: Bools, tie: float = TIE) -> int | None:
 
 def near_tie(scan: Scan, at: int, closest: NearTie | None) -> NearTie | None:
     """The closer of an addition with the second best of its scan, and the closest one so far."""
-    others = feasible_gains(scan)
+    gain, others = float(scan.gains[at]), scan.gains.copy()
     others[at] = -np.inf
     second = int(others.argmax())
-    if not (scan.gains[at] > 0 and np.isfinite(others[second])):
+    second_gain = float(others[second])  # of what is not feasible it is 0, which is no near tie
+    if not gain > 0 or not math.isfinite(second_gain):
         return closest
-    near = NearTie(int(scan.units[at]), int(scan.units[second]), float(scan.gains[at]), float(others[second]))
+    near = NearTie(int(scan.units[at]), int(scan.units[second]), gain, second_gain)
     return near if closest is None or near.margin < closest.margin else closest

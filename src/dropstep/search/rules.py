@@ -9,6 +9,7 @@ from numbers import Real
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from dropstep.models.base import Bools, CriterionInfo, Scan, Tests
+from dropstep.models.capabilities import offered
 from dropstep.search.calibrated import Knockoffs, Permutation
 from dropstep.stopping import NearestMove
 
@@ -110,6 +111,9 @@ class Significance:
         return scan.tests
 
 
+CORRECTED, UNCORRECTED = Significance(LEVEL, "bonferroni"), Significance(LEVEL)  # "auto": to enter or leave; to drop
+
+
 @dataclass(frozen=True)
 class StandardErrors:
     """A gain or loss above a multiple of its standard error, from the paired differences of the fold scores.
@@ -151,9 +155,10 @@ class StandardErrors:
 
 def refused(action: Refusal, rule: Rule, scan: Scan, at: int, features: tuple[int, ...]) -> NearestMove | None:
     """The move that a rule did not allow, with the numbers that it compared; None if the rule does not state them."""
-    if not isinstance(rule, Compares):
+    comparing = offered(Compares, by=rule)
+    if comparing is None:
         return None
-    quantity, value, needed = rule.compared(scan, at)
+    quantity, value, needed = comparing.compared(scan, at)
     gain = float(scan.gains[at])
     return NearestMove(
         action,
@@ -206,20 +211,19 @@ def as_rules(
             return StandardErrors()
         return Threshold(0.0) if criterion.penalised else test.corrected(n_choices)
 
-    corrected, plain = Significance(LEVEL, "bonferroni"), Significance(LEVEL)
     if strategy == "exhaustive":
         enter = _price(enter, criterion, max_features)
-    entering = rule(enter, corrected)
+    entering = rule(enter, CORRECTED)
     if isinstance(entering, Permutation) and _is_auto(leave):
         leaving: Rule = Significance(entering.level)
     elif _is_auto(leave) and not _is_auto(enter) and not isinstance(entering, Knockoffs):
         leaving = entering
     else:
-        leaving = rule(leave, corrected)
+        leaving = rule(leave, CORRECTED)
     if drop is None:
-        dropping: Rule = plain if isinstance(leaving, Significance) else leaving
+        dropping: Rule = UNCORRECTED if isinstance(leaving, Significance) else leaving
     else:
-        dropping = rule(drop, plain)
+        dropping = rule(drop, UNCORRECTED)
     if strategy == "stepwise":
         _refuse_cycles(entering, leaving)
     return Rules(entering, leaving, dropping, max_features)

@@ -273,7 +273,7 @@ class Search:
 
         Where scans cost fits, the others are ranked by the gain they had when they were last evaluated.
         """
-        candidates = np.sort(np.concatenate([self.pool, self.dropped]))
+        candidates = self.pool if not len(self.dropped) else np.sort(np.concatenate([self.pool, self.dropped]))
         gains = self._last_gains[candidates]
         if self._cheap is not None:
             gains = np.zeros(len(candidates))
@@ -284,9 +284,10 @@ class Search:
                     scan = self.model.additions(candidates)
                 gains = feasible_gains(scan)
         others = candidates[np.argsort(-gains, kind="stable")]
-        order = np.concatenate([np.array(self.selected, dtype=np.intp), others])
-        ranks = np.full(self.units.n, len(order) + 1)
-        ranks[order] = np.arange(1, len(order) + 1)
+        n_selected, n_ranked = len(self.selected), len(self.selected) + len(others)
+        ranks = np.full(self.units.n, n_ranked + 1)
+        ranks[self.selected] = np.arange(1, n_selected + 1)
+        ranks[others] = np.arange(n_selected + 1, n_ranked + 1)
         return self.units.to_features(ranks)
 
     # --- steps -------------------------------------------------------------------------------------------------------

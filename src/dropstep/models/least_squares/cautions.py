@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -50,9 +51,7 @@ def _dependence(model: LeastSquares, table: Table, excluded: set[int]) -> Iterat
     projection, equations = model.projection, model.problem.equations
     if model.problem.sign > 0 or not projection.size:
         return
-    R = projection.factor()
-    values = np.linalg.svd(R / np.sqrt(np.einsum("ij,ij->j", R, R)), compute_uv=False)
-    if (condition := float(values[0] / values[-1])) > MAX_CONDITION:
+    if (condition := _condition(model)) > MAX_CONDITION:
         yield (
             f"the selected features are nearly collinear (condition number {condition:.3g}): their coefficients are "
             "uncertain, and other rows may select others"
@@ -62,3 +61,19 @@ def _dependence(model: LeastSquares, table: Table, excluded: set[int]) -> Iterat
     if inside.any():
         aliases = np.flatnonzero(inside).tolist()
         yield f"{listed(table, aliases)}: linear combinations of the selected features, which could stand in for them"
+
+
+def _condition(model: LeastSquares) -> float:
+    """Condition number of the selected features, scaled to unit length, or a bound of it that needs no caution.
+
+    The square of the bound is the product of the squared Frobenius norms: the number of features times the sum of their
+    variance inflation factors.
+    """
+    solution = model.solution()
+    inflation = model.problem.equations.diagonal[solution.independent] @ solution.variances
+    bound = math.sqrt(len(solution.independent) * float(inflation))
+    if bound <= MAX_CONDITION:
+        return bound
+    R = model.projection.factor()
+    values = np.linalg.svd(R / np.sqrt(np.einsum("ij,ij->j", R, R)), compute_uv=False)
+    return float(values[0] / values[-1])

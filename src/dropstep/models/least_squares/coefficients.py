@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 from dropstep.coefficients import Coefficients
 from dropstep.data.columns import Columns
@@ -27,30 +28,51 @@ class Solution:
 
     Attributes
     ----------
-    columns : ndarray of int of shape (n_columns,)
-        The selected columns.
-    at : ndarray of int of shape (n_independent,)
-        Positions in `columns` of those that are linearly independent.
+    independent : ndarray of int of shape (n_independent,)
+        The selected columns that are linearly independent.
     slopes : ndarray of shape (n_independent, n_targets)
         inv(S_AA) C_A.
     root : ndarray of shape (n_independent, n_independent)
         F with inv(S_AA) = F F'.
     """
 
-    columns: Indices
-    at: Indices
+    independent: Indices
     slopes: Floats
     root: Floats
 
-    @cached_property
-    def independent(self) -> Indices:
-        """The columns that are linearly independent."""
-        return self.columns[self.at]
+    @classmethod
+    def of(cls, projection: Projection) -> Solution:
+        """The solution for the selected columns of a projection."""
+        R, Z = projection.factor(), projection.Z
+        size, q = Z.shape
+        both = np.zeros((size, q + size), order="F")
+        both[:, :q] = Z
+        both[:, q:].flat[:: size + 1] = 1.0
+        both = lapack.dgesv(R, both, overwrite_b=True)[2] if size else both
+        return cls(np.array(projection.independent, dtype=np.intp), both[:, :q], both[:, q:])
 
     @cached_property
     def variances(self) -> Floats:
         """Diagonal of inv(S_AA)."""
         return np.asarray(np.einsum("ij,ij->i", self.root, self.root))
+
+
+@dataclass(frozen=True, eq=False)
+class _Selected:
+    """The selected columns in the order of a result, and which of them are linearly independent.
+
+    Attributes
+    ----------
+    columns : ndarray of int of shape (n_columns,)
+    at : ndarray of int of shape (n_independent,)
+        Positions in `columns` of those that are linearly independent, in the order of `Solution.independent`.
+    names : tuple of str
+        Names of the columns.
+    """
+
+    columns: Indices
+    at: Indices
+    names: tuple[str, ...]
 
     def spread(self, values: Floats, fill: float = 0.0) -> Floats:
         """Values of the independent columns, one row per target, as values of all columns."""
@@ -60,44 +82,38 @@ class Solution:
 
 
 def coefficients(
-    problem: Problem, projection: Projection, explained: Explained, columns: Sequence[int], names: Sequence[str]
+    problem: Problem, solution: Solution, explained: Explained, columns: Sequence[int], names: Sequence[str]
 ) -> Coefficients:
     """Coefficients of the selected columns, in the order given; 0 for a column that depends on the others."""
-    solution = _solution(projection, columns)
     diagonal = problem.equations.diagonal[solution.independent]
     if problem.finer is not None and np.any(diagonal * solution.variances > MAX_INFLATION):
         problem = problem.finer()
         projection = Projection(problem.equations)
         projection.add(columns)
-        solution = _solution(projection, columns)
-    if problem.kind == "linear":
-        return _regression(problem, explained.M.diagonal(), solution, tuple(names))
-    return _discriminant(problem, solution, tuple(names))
-
-
-def _solution(projection: Projection, columns: Sequence[int]) -> Solution:
+        solution = Solution.of(projection)
     place = {j: i for i, j in enumerate(columns)}
-    at = np.array([place[j] for j in projection.independent], dtype=np.intp)
-    R, Z = projection.factor(), projection.Z
-    both = np.asarray(np.linalg.solve(R, np.hstack([Z, np.eye(len(R))])), dtype=np.float64)
-    return Solution(np.array(columns, dtype=np.intp), at, both[:, : Z.shape[1]], both[:, Z.shape[1] :])
+    at = np.array([place[j] for j in solution.independent.tolist()], dtype=np.intp)
+    selected = _Selected(np.array(columns, dtype=np.intp), at, tuple(names))
+    if problem.kind == "linear":
+        return _regression(problem, explained.M.diagonal(), solution, selected)
+    return _discriminant(problem, solution, selected)
 
 
-def _regression(problem: Problem, residual: Floats, solution: Solution, names: tuple[str, ...]) -> Coefficients:
+def _regression(problem: Problem, residual: Floats, solution: Solution, selected: _Selected) -> Coefficients:
     """One function per target, with standard errors, from the residual sums of squares of the targets."""
     origin, single = problem.origin, problem.n_targets == 1
-    means, df = _means(problem, solution.independent)[0], problem.df - len(solution.at)
+    means, df = _means(problem, solution.independent)[0], problem.df - len(solution.slopes)
     rss = np.maximum(residual, 0.0)
     sigma, leverage = np.sqrt(rss / df), means @ solution.root
     intercept = origin.target_means - means @ solution.slopes
     intercept_error = sigma * np.sqrt(1 / problem.n + leverage @ leverage)
-    coef = solution.spread(_in_units(solution.slopes.T, problem, solution.independent))
+    coef = selected.spread(_in_units(solution.slopes.T, problem, solution.independent))
     errors = _in_units(sigma[:, None] * np.sqrt(solution.variances), problem, solution.independent)
-    std_error = solution.spread(errors, np.nan)
+    std_error = selected.spread(errors, np.nan)
     unexplained = float(rss.sum() / problem.base.diagonal().sum())
     return Coefficients(
-        names,
-        tuple(solution.columns.tolist()),
+        selected.names,
+        tuple(selected.columns.tolist()),
         ("y",) if single else tuple(f"y{t}" for t in range(problem.n_targets)),
         float(intercept[0]) if single else intercept,
         coef[0] if single else coef,
@@ -109,24 +125,24 @@ def _regression(problem: Problem, residual: Floats, solution: Solution, names: t
     )
 
 
-def _discriminant(problem: Problem, solution: Solution, names: tuple[str, ...]) -> Coefficients:
+def _discriminant(problem: Problem, solution: Solution, selected: _Selected) -> Coefficients:
     """One function per class: log prior + d' inv(S) (x - (mean + centre) / 2), with d = mean - centre and S = Sw / n.
 
     The centre is the mean of all rows; what it contributes is the same for all classes.
     """
-    origin, columns = problem.origin, solution.columns
+    origin, columns = problem.origin, selected.columns
     assert origin.labels is not None
     priors, means = origin.counts / problem.n, _means(problem, columns)
     centre = priors @ means
-    scores = problem.n * ((means - centre)[:, solution.at] @ solution.root) @ solution.root.T
-    intercept = np.log(priors) - np.einsum("ij,ij->i", scores, (means + centre)[:, solution.at]) / 2
+    scores = problem.n * ((means - centre)[:, selected.at] @ solution.root) @ solution.root.T
+    intercept = np.log(priors) - np.einsum("ij,ij->i", scores, (means + centre)[:, selected.at]) / 2
     return Coefficients(
-        names,
+        selected.names,
         tuple(columns.tolist()),
         tuple(origin.labels.tolist()),
         intercept,
-        solution.spread(_in_units(scores, problem, solution.independent)),
-        problem.df - len(solution.at),
+        selected.spread(_in_units(scores, problem, solution.independent)),
+        problem.df - len(solution.slopes),
         classes=tuple(origin.labels.tolist()),
         priors=priors,
         means=means if origin.exponents is None else np.ldexp(means, origin.exponents[columns]),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dropstep.coefficients import Coefficients
 from dropstep.data.groups import as_choice
-from dropstep.data.leakage import determining, determining_note
+from dropstep.data.leakage import SUSPICIOUS, determining, determining_note
 from dropstep.data.moments import Moments
 from dropstep.data.rearrange import without_levels
 from dropstep.data.sample import Features, Rows, Sample, sample_of
@@ -236,8 +236,7 @@ class LeastSquaresProblem:
         """Notes on features that determine the target, and on the digits of the numbers."""
         sample = self.sample
         if isinstance(sample, Sample) and isinstance(sample.target, Continuous):
-            r2 = self.equations.r2()
-            r2[list(excluded)] = 0.0
-            if found := determining(sample.table, sample.encoding, sample.target, sample.weights, r2):
+            suspects = [j for j in self.equations.nearly_determining(1 - SUSPICIOUS) if j not in excluded]
+            if found := determining(sample.table, sample.encoding, sample.target, sample.weights, suspects):
                 yield determining_note(sample.features, found)
         yield from notes(model, None if sample is None else sample.column_names, excluded)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dropstep.coefficients import Coefficients
 from dropstep.models.base import Bools, CriterionInfo, Floats, Indices, Scan, Units
 from dropstep.models.capabilities import BestSets
-from dropstep.models.least_squares.coefficients import coefficients
+from dropstep.models.least_squares.coefficients import Solution, coefficients
 from dropstep.models.least_squares.criteria import Criterion, Size
 from dropstep.models.least_squares.explained import Explained
 from dropstep.models.least_squares.moves import moves_of
@@ -200,7 +200,13 @@ class LeastSquares:
 
     def coefficients(self, columns: Sequence[int], names: Sequence[str]) -> Coefficients:
         """Coefficients of the selected columns, in the order given, with their names."""
-        return coefficients(self.problem, self.projection, self.explained, columns, names)
+        return coefficients(self.problem, self.solution(), self.explained, columns, names)
+
+    def solution(self) -> Solution:
+        """The solution of the normal equations of the selected columns, computed once per selection."""
+        if self._solution is None:
+            self._solution = Solution.of(self.projection)
+        return self._solution
 
     def release(self) -> None:
         """Free what was kept for features that might have been added next."""
@@ -214,20 +220,17 @@ class LeastSquares:
             self._n_dependent += sum(spanning.isdisjoint(self.units.columns([unit])) for unit in units)
 
     def _read(self) -> None:
-        """Read M and the score off the projection; from the rows if a Gram matrix leaves too few digits of M."""
+        """Read M, the size and the score off the projection; from the rows if a Gram matrix leaves too few digits."""
         problem, targets = self.problem, self.projection.basis.targets
         M = problem.base + problem.sign * self.projection.explained if targets is None else targets.T @ targets
         rows = None if self._rows is None else RowFit(self._rows, self.projection)
         self.explained = Explained(M if self.projection.size else problem.base, problem, rows)
+        self.size = Size(float(self.projection.size), float(len(self._selected) - self._n_dependent))
+        self._solution: Solution | None = None
         if problem.finer is not None and problem.sign < 0 and self.explained.smallest_share < FEW_DIGITS:
             self._start(problem.finer())
             return
         self.score = self.criterion.value(self.explained, self.size)
-
-    @property
-    def size(self) -> Size:
-        """Rank and number of units of the present selection."""
-        return Size(float(self.projection.size), float(len(self._selected) - self._n_dependent))
 
     # --- precision ---------------------------------------------------------------------------------------------------
 

@@ -123,11 +123,11 @@ class Problem:
         """Share of the targets' sums of squares below which a residual is nothing but rounding."""
         return 1e-13 if self.equations.targets is None or self.n_targets > 1 else 1e-22
 
-    def r2(self) -> Floats:
-        """The largest squared correlation of each feature with a target; 0 for constant features."""
-        scale = np.sqrt(self.equations.diagonal)
-        cross = np.abs(self.equations.cross / np.sqrt(np.diagonal(self.base))).max(axis=1)
-        return np.asarray(np.divide(cross, scale, out=np.zeros(len(scale)), where=scale > 0) ** 2)
+    def nearly_determining(self, r2: float) -> list[int]:
+        """Features whose squared correlation with some target exceeds a value; never constant ones."""
+        equations = self.equations
+        exceeds = np.square(equations.cross) > r2 * np.multiply.outer(equations.diagonal, self.base.diagonal())
+        return exceeds.any(axis=1).nonzero()[0].tolist() if exceeds.any() else []
 
     @cached_property
     def test(self) -> WilksTest:

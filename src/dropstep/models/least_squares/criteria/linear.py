@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from numbers import Integral
 from typing import Any
 
@@ -17,6 +18,7 @@ from dropstep.models.least_squares.criteria.base import OfDeterminant, OfRows, O
 from dropstep.models.least_squares.explained import Explained
 from dropstep.models.least_squares.problem import Problem
 from dropstep.models.least_squares.updates import RankUpdate
+from dropstep.models.least_squares.wilks import WilksTest
 from dropstep.projection.projection import Projection
 
 Floats = NDArray[np.float64]
@@ -332,9 +334,15 @@ class EBIC(OfDeterminant):
 
     def _charges(self, rank: float, count: int, problem: Problem) -> Floats:
         """What each of `count` units of equal rank is charged."""
-        i, m, n, q = np.arange(1.0, count + 1), self.n_candidates or 1, problem.n, problem.n_targets
-        chances = self.gamma * np.log(np.maximum((m - i + 1) / i, 1.0))
-        room = problem.df - i * rank - (q - rank + 1) / 2
-        bartlett = np.where(room > 0, n / np.where(room > 0, room, 1.0), np.inf)
-        least = -n * problem.test.log_critical(LEVEL * np.exp(-chances), (i - 1) * rank, rank)
-        return np.maximum((q * rank * math.log(n) + 2 * chances) * bartlett, least)
+        return _charges(self.gamma, self.n_candidates or 1, rank, count, problem.n, problem.test)
+
+
+@lru_cache(maxsize=256)  # the quantiles cost as much as several steps on a small table, and tables of one shape share them
+def _charges(gamma: float, m: int, rank: float, count: int, n: float, test: WilksTest) -> Floats:
+    """What the corrected EBIC charges each of `count` units of equal rank, if m could be chosen."""
+    i, q = np.arange(1.0, count + 1), test.n_targets
+    chances = gamma * np.log(np.maximum((m - i + 1) / i, 1.0))
+    room = test.df - i * rank - (q - rank + 1) / 2
+    bartlett = np.where(room > 0, n / np.where(room > 0, room, 1.0), np.inf)
+    least = -n * test.log_critical(LEVEL * np.exp(-chances), (i - 1) * rank, rank)
+    return np.maximum((q * rank * math.log(n) + 2 * chances) * bartlett, least)
