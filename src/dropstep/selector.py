@@ -21,10 +21,11 @@ from dropstep.data.frame import as_library, frame_names, has_factors, read, take
 from dropstep.data.sample import Rows
 from dropstep.data.sources import RowSource
 from dropstep.models.estimator.family import Estimator, is_estimator
+from dropstep.models.capabilities import offered
 from dropstep.models.families import as_family
 from dropstep.models.least_squares.family import LeastSquaresFamily
 from dropstep.models.resampling import Resamples
-from dropstep.parameters import Parameters
+from dropstep.parameters import NAMES, Parameters
 from dropstep.result import SelectionPath, Step
 from dropstep.select import select
 
@@ -188,7 +189,7 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
         self._reset()
         X, y, rows = opened(X, y, Rows(sample_weight, offset, strata, sample_groups))
         if isinstance(X, RowSource):
-            return self._keep_from(select(X, y, **self.get_params(deep=False), **_per_row(rows), metadata=metadata))
+            return self._keep_from(select(X, y, **self._given(), **_per_row(rows), metadata=metadata))
         if isinstance(y, str):
             raise ValueError(f"y must contain target values, not the name {y!r}; pass the column, or use select")
         table = X if self._is_resampled() else read(X)
@@ -196,7 +197,7 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
         path = select(
             table,
             y,
-            **self.get_params(deep=False),
+            **self._given(),
             sample_weight=sample_weight,
             offset=offset,
             strata=strata,
@@ -211,6 +212,8 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
 
     def _keep_of(self, X: Any, path: SelectionPath) -> Selector:
         """Set the fitted attributes, those of a table in memory included."""
+        if isinstance(X, np.ndarray):
+            return self._keep_from(path)
         validate_data(self, X, skip_check_array=True)  # sets n_features_in_ and feature_names_in_
         return self._keep(path)
 
@@ -243,7 +246,7 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
             )
         from dropstep.data.sources.accumulated import started
 
-        given = Parameters(**self.get_params(deep=False))
+        given = Parameters(**self._given())
         rows = (X, y, sample_weight)
         total = vars(self).get("_total")
         if total is not None:
@@ -252,7 +255,7 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
         self._reset()
         self._total = total
         source = total.source()
-        return self._keep_from(select(source, source.y, **self.get_params(deep=False), sample_weight=source.weights))
+        return self._keep_from(select(source, source.y, **self._given(), sample_weight=source.weights))
 
     def _keep_from(self, path: SelectionPath) -> Selector:
         """Set the fitted attributes, those of the input included."""
@@ -299,7 +302,11 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
 
     def _is_resampled(self) -> bool:
         """Whether the model is an estimator, which gets the table as it is."""
-        return isinstance(as_family(self.model), Resamples)
+        return offered(Resamples, by=as_family(self.model)) is not None
+
+    def _given(self) -> dict[str, Any]:
+        """The parameters of the selection; `get_params` inspects the signature each time."""
+        return {name: getattr(self, name) for name in NAMES}
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
