@@ -43,6 +43,8 @@ def extended_inverse(inverse: Floats, new: Floats) -> Floats:
     """The inverse of an upper triangle, from that of its leading part and its other columns."""
     known, size = len(inverse), len(new)
     corner = np.triu(lapack.dtrtri(new[known:])[0])
+    if not known:
+        return corner
     extended = np.zeros((size, size))
     extended[:known, :known] = inverse
     extended[:known, known:] = -inverse @ new[:known] @ corner
@@ -98,9 +100,9 @@ class Downdates:
         self._products -= np.multiply.outer(u, v)
         self._diagonal -= np.square(u)
         self._returned += np.multiply.outer(v, v)
-        self._rows = np.delete(self._rows, place)
+        self._rows = np.concatenate([self._rows[:place], self._rows[place + 1 :]])
         self.removed.append(feature)
-        self.precise = bool((self._diagonal > self._least)[self._rows].all())
+        self.precise = not np.count_nonzero((self._diagonal <= self._least)[self._rows])
         self._n_columns = k + 1
         if self._n_columns == REMOVALS_AT_A_TIME:
             self._subtract()

@@ -57,8 +57,9 @@ class FeatureMoves:
         if projection.dependent:
             return _removals(projection, [(int(u),) for u in units])
         selected = np.array(projection.independent, dtype=np.intp)
-        order = np.argsort(selected)
-        cross, length = projection.removal_vectors(order[np.searchsorted(selected, units, sorter=order)])
+        order = selected.argsort()
+        places = order if len(units) == len(order) else order[selected.searchsorted(units, sorter=order)]
+        cross, length = projection.removal_vectors(places)
         return SingleUpdate.of(length, cross, np.ones(len(units), dtype=bool))
 
     def rank(self, units: Sequence[int]) -> int:
