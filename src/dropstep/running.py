@@ -202,14 +202,15 @@ def _units(sample: Features, n_columns: int) -> Units:
 
 def _check_rows(strategy: str, model: FamilyModel, units: Units, choice: Choice) -> None:
     """Refuse to start from more features than the rows can estimate."""
-    if (rank := model.rank(choice.include)) > model.max_rank:
+    if choice.include and (rank := model.rank(choice.include)) > model.max_rank:
         raise ValueError(
             f"include forces in {rank} features, but {model.n:g} {model.sample_unit} can estimate "
             f"{model.max_rank:.0f} at most"
         )
+    if strategy != "backward":
+        return
     out = set(choice.exclude)
-    rank = model.rank([u for u in range(units.n) if u not in out]) if strategy == "backward" else 0
-    if rank > model.max_rank:
+    if (rank := model.rank([u for u in range(units.n) if u not in out])) > model.max_rank:
         raise ValueError(
             f"backward starts from all {rank} features, which {model.n:g} {model.sample_unit} cannot estimate "
             f"({model.max_rank:.0f} at most); use strategy='dropping', or exclude features"

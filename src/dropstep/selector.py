@@ -20,8 +20,8 @@ from dropstep.backends import opened
 from dropstep.data.frame import as_library, frame_names, has_factors, read, take_columns
 from dropstep.data.sample import Rows
 from dropstep.data.sources import RowSource
-from dropstep.models.estimator.family import Estimator, is_estimator
 from dropstep.models.capabilities import offered
+from dropstep.models.estimator.family import Estimator, is_estimator
 from dropstep.models.families import as_family
 from dropstep.models.least_squares.family import LeastSquaresFamily
 from dropstep.models.resampling import Resamples

@@ -212,7 +212,8 @@ def searched(model: Lookup, strategy: str, rules: dict[str, object], cap: int | 
     steps = list((FBED(rounds) if strategy == "fbed" else STRATEGIES[strategy])(search))
     sizes = np.cumsum([{"add": 1, "remove": -1}.get(step.action, 0) * len(step.features) for step in steps])
     assert all(size == len(search.selected) for size in sizes[-1:])
-    values = [search._signed(s) for s in [model.table.score([]), *(step.score for step in steps)]]
+    sign = 1 if model.greater_is_better else -1
+    values = [sign * s for s in [model.table.score([]), *(step.score for step in steps)]]
     assert [b - a for a, b in pairwise(values)] == pytest.approx([step.gain for step in steps], abs=1e-9)
     return search
 

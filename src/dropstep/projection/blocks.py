@@ -42,7 +42,7 @@ def leading_factor(residual: Floats, noise: Floats, tolerance: float) -> tuple[F
 def extended_inverse(inverse: Floats, new: Floats) -> Floats:
     """The inverse of an upper triangle, from that of its leading part and its other columns."""
     known, size = len(inverse), len(new)
-    corner = np.triu(lapack.dtrtri(new[known:])[0])
+    corner: Floats = np.triu(lapack.dtrtri(new[known:])[0])
     if not known:
         return corner
     extended = np.zeros((size, size))

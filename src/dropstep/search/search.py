@@ -74,7 +74,7 @@ class Search:
     @property
     def value(self) -> float:
         """The score, signed so that larger is better."""
-        return self._signed(self.model.score)
+        return self.model.score if self.model.greater_is_better else -self.model.score
 
     @property
     def n_fits(self) -> int:
@@ -362,9 +362,6 @@ class Search:
         if not abs(gain - difference) <= TIE * max(abs(before), abs(after)):
             gain = difference
         return self._step(phase, action, self.units.features(units), gain, test)
-
-    def _signed(self, score: float) -> float:
-        return score if self.model.greater_is_better else -score
 
     def count(self, scan: Scan) -> None:
         """Count what a scan evaluated."""

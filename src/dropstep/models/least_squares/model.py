@@ -50,6 +50,7 @@ class LeastSquares:
         self._max_size = math.inf if max_features is None or units.members is not None else float(max_features)
         self.permuted: PermutedResiduals | None = None  # where the rows are known
         self._selected: list[int] = []
+        self._solution: Solution | None = None
         self._start(problem)
 
     def _start(self, problem: Problem) -> None:
@@ -226,7 +227,7 @@ class LeastSquares:
         rows = None if self._rows is None else RowFit(self._rows, self.projection)
         self.explained = Explained(M if self.projection.size else problem.base, problem, rows)
         self.size = Size(float(self.projection.size), float(len(self._selected) - self._n_dependent))
-        self._solution: Solution | None = None
+        self._solution = None
         if problem.finer is not None and problem.sign < 0 and self.explained.smallest_share < FEW_DIGITS:
             self._start(problem.finer())
             return

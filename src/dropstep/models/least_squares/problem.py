@@ -105,7 +105,7 @@ class Problem:
     def n_features(self) -> int:
         return self.equations.n_features
 
-    @property
+    @cached_property
     def n_targets(self) -> int:
         return self.equations.n_targets
 
@@ -127,7 +127,7 @@ class Problem:
         """Features whose squared correlation with some target exceeds a value; never constant ones."""
         equations = self.equations
         exceeds = np.square(equations.cross) > r2 * np.multiply.outer(equations.diagonal, self.base.diagonal())
-        return exceeds.any(axis=1).nonzero()[0].tolist() if exceeds.any() else []
+        return np.unique(exceeds.nonzero()[0]).tolist() if exceeds.any() else []
 
     @cached_property
     def test(self) -> WilksTest:

@@ -296,7 +296,6 @@ class EBIC(OfDeterminant):
     gamma: float = 1.0
     corrected: bool = True
     n_candidates: int | None = None
-    _penalties: dict[tuple[float, float], float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_finite("gamma", self.gamma)
@@ -307,7 +306,7 @@ class EBIC(OfDeterminant):
             raise ValueError(f"n_candidates must be None or a whole number from 1; got {n!r}")
 
     def resolve(self, problem: Problem, candidates: NDArray[np.intp], n_units: int) -> EBIC:
-        return replace(self, n_candidates=max(1, n_units) if self.n_candidates is None else self.n_candidates)
+        return self if self.n_candidates is not None else replace(self, n_candidates=max(1, n_units))
 
     def score(self, logdet: Any, size: Size, problem: Problem) -> Any:
         rank, units = size
@@ -319,30 +318,25 @@ class EBIC(OfDeterminant):
         return _log_likelihood(logdet, problem) + math.log(problem.n) * problem.n_targets + penalty
 
     def _penalty(self, rank: float, units: float, problem: Problem) -> float:
-        m, units = self.n_candidates or 1, max(units, float(rank > 0))
+        n, q, m, units = problem.n, problem.n_targets, self.n_candidates or 1, max(units, float(rank > 0))
         if not self.corrected:
             units = min(units, m)
             binomial = math.lgamma(m + 1) - math.lgamma(units + 1) - math.lgamma(m - units + 1)
-            return math.log(problem.n) * problem.n_targets * rank + 2 * self.gamma * binomial
-        if (rank, units) not in self._penalties:
-            if rank == units:  # features: prefix sums, as many as a search may need next
-                sums = np.cumsum(self._charges(1.0, 2 * int(units) + 8, problem))
-                self._penalties.update({(float(k), float(k)): total for k, total in enumerate([0.0, *sums.tolist()])})
-            else:
-                self._penalties[rank, units] = float(self._charges(rank / units, int(units), problem).sum())
-        return self._penalties[rank, units]
-
-    def _charges(self, rank: float, count: int, problem: Problem) -> Floats:
-        """What each of `count` units of equal rank is charged."""
-        return _charges(self.gamma, self.n_candidates or 1, rank, count, problem.n, problem.test)
+            return math.log(n) * q * rank + 2 * self.gamma * binomial
+        count = int(units)
+        if rank == units:  # features: as many as a search may need next
+            return _charges(self.gamma, m, 1.0, 8 << (count >> 3).bit_length(), n, problem.df, q)[count]
+        return _charges(self.gamma, m, rank / units, count, n, problem.df, q)[count]
 
 
-@lru_cache(maxsize=256)  # the quantiles cost as much as several steps on a small table, and tables of one shape share them
-def _charges(gamma: float, m: int, rank: float, count: int, n: float, test: WilksTest) -> Floats:
-    """What the corrected EBIC charges each of `count` units of equal rank, if m could be chosen."""
-    i, q = np.arange(1.0, count + 1), test.n_targets
+@lru_cache(maxsize=256)  # tables of one shape share them, and the quantiles cost as much as a step on a small table
+def _charges(gamma: float, m: int, rank: float, count: int, n: float, df: float, q: int) -> list[float]:
+    """What the corrected EBIC charges 0, 1, ..., `count` units of equal rank, if m could be chosen."""
+    i = np.arange(1.0, count + 1)
     chances = gamma * np.log(np.maximum((m - i + 1) / i, 1.0))
-    room = test.df - i * rank - (q - rank + 1) / 2
+    room = df - i * rank - (q - rank + 1) / 2
     bartlett = np.where(room > 0, n / np.where(room > 0, room, 1.0), np.inf)
+    test = WilksTest(q, df, regression=True)
     least = -n * test.log_critical(LEVEL * np.exp(-chances), (i - 1) * rank, rank)
-    return np.maximum((q * rank * math.log(n) + 2 * chances) * bartlett, least)
+    charges = np.maximum((q * rank * math.log(n) + 2 * chances) * bartlett, least)
+    return [0.0, *charges.cumsum().tolist()]
