@@ -13,6 +13,7 @@ from dropstep import Moments, SelectionPath, select
 from dropstep.data.columns import columns_of
 from dropstep.data.frame import as_table
 from dropstep.data.matrices.dense import Dense
+from dropstep.data.scale import is_extreme
 from dropstep.data.target import as_target
 
 SHAPES = [(80, 12), (700, 500)]  # centred in a copy, and read in place
@@ -170,3 +171,13 @@ def test_moments_that_are_not_representable_are_refused() -> None:
     X[:, 1] = 1e200
     with pytest.raises(ValueError, match="squares of column 1 "):
         Moments.of(X, y)
+
+
+def test_sums_of_squares_are_extreme_by_their_products_with_those_of_a_target() -> None:
+    squares = np.array([0.0, 1e-260, 1e-240, 1.0, 1e240, 1e260, np.inf, np.nan])
+    moderate = [True, True, False, False, False, True, True, True]
+    assert is_extreme(squares, np.empty(0)).tolist() == moderate
+    assert is_extreme(squares, np.array([1.0, 0.0, 1e-39])).tolist() == moderate
+    assert is_extreme(squares, np.array([1e100])).tolist() == [True, True, True, False, True, True, True, True]
+    assert is_extreme(squares, np.array([1e300])).all()
+    assert is_extreme(squares, np.array([np.inf])).all()

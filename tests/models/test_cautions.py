@@ -50,6 +50,15 @@ def test_the_condition_number_and_aliases():
     assert not noted(select(X[:, [0, 1, 2, 4]], y, include=[0, 1], exclude=[3]), "linear combinations")
 
 
+@pytest.mark.parametrize("spread", [0.5, 0.1, 0.025, 0.0205, 0.0195, 0.015, 0.001])
+def test_the_bound_of_the_condition_number_omits_no_note(spread):
+    X, rng = table(400, 6)
+    X[:, 3] = X[:, 1] + spread * rng.standard_normal(400)
+    path = select(X, X[:, :4].sum(axis=1) + rng.standard_normal(400), include=[0, 1, 2, 3])
+    condition = np.sqrt(np.linalg.cond(np.corrcoef(X[:, list(path.selected)].T)))
+    assert bool(noted(path, "nearly collinear")) == (condition > 100)
+
+
 def test_a_trace_near_its_limit():
     X, _ = table(20, 12)
     y = np.arange(20) % 2

@@ -120,6 +120,15 @@ def test_the_penalty_of_ebic_grows_with_every_addition(n: int, m: int) -> None:
             assert ebic.score(0.0, Size(r + 1.0, float(u)), problem) > here
 
 
+def test_one_criterion_serves_tables_of_several_shapes() -> None:
+    rng = np.random.default_rng(4)
+    ebic = EBIC(n_candidates=9)
+    for n, p, q in [(30, 4, 1), (300, 4, 1), (30, 4, 2), (30, 7, 1)]:
+        X = rng.normal(size=(n, p))
+        y = X[:, :2] @ rng.normal(size=(2, q)) + rng.normal(size=(n, q))
+        assert select(X, y, criterion=ebic).score == select(X, y, criterion=EBIC(n_candidates=9)).score
+
+
 def test_corrected_ebic_is_chen_and_chens_for_many_rows() -> None:
     rng = np.random.default_rng(3)
     X = rng.normal(size=(20_000, 8))
