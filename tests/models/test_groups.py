@@ -9,6 +9,12 @@ import numpy as np
 import pytest
 
 from dropstep import BIC, EBIC, Significance, StopReason, select
+from dropstep.data.table import Table
+from dropstep.data.target import as_target
+from dropstep.models.base import Units
+from dropstep.models.least_squares.moves import ResidualBlocks
+from dropstep.models.least_squares.problem import problem_of
+from dropstep.projection.projection import Projection
 from dropstep.search.strategies import STRATEGIES
 
 SOLVERS = ["columns", "gram"]
@@ -119,3 +125,49 @@ def test_max_features_counts_groups(strategy: str) -> None:
     assert len({groups[j] for j in path.selected}) == 3
     with pytest.raises(ValueError, match="include forces in 2 features or groups, more than max_features=1"):
         select(X, y, strategy=strategy, groups=groups, include=list(range(8)), max_features=1)
+
+
+def test_units_count_columns_and_features() -> None:
+    """A factor of three columns and a number, grouped; another number."""
+    units = Units(6, [[0, 3, 4, 5], [1], [2]], [[0, 3], [1], [2]])
+    assert units.of_column.tolist() == [0, 1, 2, 0, 0, 0]
+    assert units.having(np.array([False, True, False, False, True, True])).tolist() == [True, True, False]
+    assert units.count(np.array([False, True, False, False, True, True])) == 2
+    assert units.count(np.zeros(6, dtype=bool)) == 0
+    assert units.to_features(np.array([7, 8, 9])) == (7, 8, 9, 7)
+    single = Units(3)
+    assert single.of_column.tolist() == [0, 1, 2]
+    assert single.count(np.array([True, False, True])) == 2
+    assert single.to_features(np.array([7, 8, 9])) == (7, 8, 9)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("seed", range(8))
+def test_residual_blocks_are_those_of_residual_columns(seed: int, solver: Any) -> None:
+    """After random additions, removals, and queries of some units or of all; some features are linearly dependent."""
+    rng = np.random.default_rng([9, seed])
+    X = rng.normal(size=(60, 24)) + rng.normal(size=24)
+    X[:, 5] = X[:, 0] - X[:, 9]
+    X[:, 7] = X[:, 6] + 1e-3 * X[:, 7]
+    target = as_target(X[:, 0] + rng.normal(size=60), 60, "linear")
+    equations = problem_of(Table(X), target, None, solver).equations
+    members = rng.permutation(24).reshape(8, 3)
+    blocks, projection = ResidualBlocks(members, equations.blocks(members)), Projection(equations)
+    centred, chosen = X - X.mean(axis=0), list[int]()
+    for _ in range(25):
+        action = rng.random()
+        if action < 0.5 and len(chosen) < 12:
+            new = [j for j in rng.choice(24, int(rng.integers(1, 4)), replace=False).tolist() if j not in chosen]
+            projection.add(new)
+            chosen += new
+        elif action < 0.7 and chosen:
+            gone = [
+                chosen.pop(int(rng.integers(len(chosen)))) for _ in range(min(len(chosen), int(rng.integers(1, 3))))
+            ]
+            projection.remove(gone)
+        places = np.arange(8) if rng.random() < 0.3 else rng.permutation(8)[: int(rng.integers(1, 8))]
+        projection.update(np.sort(members[places].ravel()))
+        A = centred[:, chosen]
+        residuals = centred - A @ np.linalg.lstsq(A, centred, rcond=1e-10)[0] if chosen else centred
+        expected = [residuals[:, unit].T @ residuals[:, unit] for unit in members[places]]
+        np.testing.assert_allclose(blocks.given(projection, places), expected, atol=1e-9 * (centred**2).sum())

@@ -115,15 +115,24 @@ def test_backward_from_moments_factorises_three_times(monkeypatch):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_scatter_within_units_is_that_of_centred_columns(monkeypatch, order, dtype):
+@pytest.mark.parametrize("largest_mean", [1e-3, 1.0, 1e4])
+@pytest.mark.parametrize("shape", [(6, 4), (7, 3), (30, 1), (15, 2), (6, 5), (2, 15), (1, 30)])
+def test_scatter_within_units_is_that_of_centred_columns(monkeypatch, shape, largest_mean, order, dtype):
+    """Units of some features out of order, and of all features in order; small and large ones; a constant feature."""
     monkeypatch.setattr(normal_equations, "ROW_BLOCK", 500)
+    monkeypatch.setattr(normal_equations, "ROWS", 70)
     rng = np.random.default_rng(0)
-    X = np.asarray(rng.normal(size=(300, 30)) + 10.0 ** rng.integers(0, 4, 30), dtype=dtype, order=order)
+    X = rng.normal(size=(300, 30)) + largest_mean * 10.0 ** -rng.integers(0, 4, 30)
+    X[:, 11] = largest_mean
+    X = np.asarray(X, dtype=dtype, order=order)
     means = X.mean(axis=0)[None]  # of a float32 X in float32, with their rounding errors
-    units = rng.permutation(30)[:24].reshape(6, 4)
+    features = np.arange(30) if np.prod(shape) == 30 else rng.permutation(30)[: np.prod(shape)]
+    units = features.reshape(shape)
     centred = X - X.mean(axis=0, dtype=np.float64)
     columns = Columns(Dense(X), means.astype(np.float64), None, None)
-    found = normal_equations.NormalEquations(columns, np.ones(30), np.ones((30, 1)), np.ones(30)).blocks(units)
+    diagonal = (centred**2).sum(axis=0)
+    noise = np.where(np.arange(30) == 11, np.inf, diagonal)
+    found = normal_equations.NormalEquations(columns, diagonal, np.ones((30, 1)), noise).blocks(units)
     expected = np.stack([centred[:, unit].T @ centred[:, unit] for unit in units])
     np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-8)
     assert columns.X.reads.n_passes == 1

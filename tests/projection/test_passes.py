@@ -77,6 +77,17 @@ def test_removals_need_no_pass_of_their_own(table: Any, passes: list[int]) -> No
     assert len(passes) <= sum(action == "add" for action, _ in steps) / 4
 
 
+@pytest.mark.parametrize("solver", ["columns", "gram"])
+def test_groups_take_no_more_passes_than_their_features(solver: str, table: Any, passes: list[int]) -> None:
+    """Whole groups are prefetched, and the path is that of the other solver."""
+    path = select(*table, strategy="forward", solver="columns")
+    single = len(passes)
+    passes.clear()
+    grouped = select(*table, strategy="forward", groups=[j // 4 for j in range(P)], solver=solver)
+    assert set(range(TRUE)) <= set(path.selected) & set(grouped.selected)
+    assert len(passes) <= (single if solver == "columns" else 0)
+
+
 def test_little_is_prefetched_where_little_may_be_added(table: Any, passes: list[int]) -> None:
     params: dict[str, Any] = {"strategy": "forward", "criterion": "rss", "enter": 0}
     select(*table, max_features=1, **params)
@@ -137,6 +148,19 @@ def test_as_many_features_are_prefetched_as_stand_out_from_noise() -> None:
     assert set(range(110, 120)) < set(likely_next(power, candidates, (15, 31)))
     power[100:200] += 40.0
     assert len(likely_next(power, candidates, (15, 31))) == 31
+
+
+def test_whole_units_are_prefetched() -> None:
+    power, units = np.ones(2_000), np.arange(2_000) // 5
+    candidates = power > 0
+    power[[100, 205, 206, 399, 1_000]] = 50.0, 30.0, 30.0, 40.0, 20.0
+    assert likely_next(power, candidates, (12, 30), units) == [*range(100, 105), *range(205, 210)]
+    candidates[205] = False  # cannot be added, so that its unit explains less
+    assert likely_next(power, candidates, (12, 30), units) == [*range(100, 105), *range(395, 400)]
+    assert likely_next(power, candidates, (2, 30), units) == list(range(100, 105))  # one, although it is larger
+    assert likely_next(power, candidates, (2, 4), units) == []
+    power[:] = 0.0
+    assert likely_next(power, candidates, (12, 30), units) == []
 
 
 @pytest.mark.parametrize(

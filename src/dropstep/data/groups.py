@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+LISTS = (list, tuple, set, frozenset, np.ndarray)  # how the features of a group can be given
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -69,6 +71,8 @@ def as_choice(n_features: int, names: tuple[str, ...] | None, include: Any, excl
     if groups is None:
         return Choice(None, tuple(included), tuple(excluded))
     members = _members(groups, features)
+    if not included and not excluded:
+        return Choice(members, (), ())
     unit_of = {j: u for u, unit in enumerate(members) for j in unit}
     for parameter, chosen in (("include", set(included)), ("exclude", set(excluded))):
         for u in {unit_of[j] for j in chosen}:
@@ -142,16 +146,17 @@ class _Features:
 def _members(groups: Any, features: _Features) -> tuple[tuple[int, ...], ...]:
     """Features of each group; an ungrouped feature is a group of one."""
     given = _listed(groups)
-    lists = [isinstance(g, list | tuple | set | frozenset | np.ndarray) for g in given]
+    lists = {kind: issubclass(kind, LISTS) for kind in map(type, given)}
     if callable(groups):
         blocks = _from_labels(_called(groups, features), features)
-    elif isinstance(groups, dict) or (given and all(lists)):
+    elif isinstance(groups, dict) or (given and all(lists.values())):
         blocks = _from_lists(given, features)
     elif given and len(given) != features.count and all(isinstance(g, str) for g in given):
         blocks = _from_labels(_prefixed(given, features), features)
-    elif any(lists):
+    elif any(lists.values()):
+        label = next(g for g in given if not lists[type(g)])
         raise ValueError(
-            f"groups mixes lists of features and single labels ({given[lists.index(False)]!r}); "
+            f"groups mixes lists of features and single labels ({label!r}); "
             "write a single feature as a list of one, or omit it"
         )
     else:
@@ -211,12 +216,13 @@ def _from_labels(labels: list[Any], features: _Features) -> list[list[int]]:
         raise ValueError(f"groups must have one label per feature ({features.count}); it has {len(labels)}")
     blocks: dict[Any, list[int]] = {}
     for j, label in enumerate(labels):
+        blocks.setdefault(label, []).append(j)
+    for label, block in blocks.items():
         if label is None or type(label).__name__ == "NAType" or label != label:
             raise ValueError(
-                f"groups has no label for {features.label(j)} (it is {label!r}); "
+                f"groups has no label for {features.label(block[0])} (it is {label!r}); "
                 "give an ungrouped feature a unique label"
             )
-        blocks.setdefault(label, []).append(j)
     return list(blocks.values())
 
 

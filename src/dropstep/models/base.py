@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -46,6 +48,11 @@ class Units:
         self.n = n_columns if members is None else len(members)
         self._features = members if features is None else features
 
+    @cached_property
+    def of_column(self) -> Indices:
+        """The unit of each column."""
+        return np.arange(self.n) if self.members is None else _owners(self.members)
+
     def columns(self, units: Sequence[int] | Indices) -> tuple[int, ...]:
         """The columns of units."""
         return _flat(self.members, units)
@@ -54,21 +61,30 @@ class Units:
         """The features of units."""
         return _flat(self._features, units)
 
+    def having(self, mask: Bools) -> Bools:
+        """Which units have at least one column in a mask of columns."""
+        return mask if self.members is None else np.bincount(self.of_column[mask], minlength=self.n) > 0
+
     def count(self, mask: Bools) -> int:
         """Number of units with at least one column in a mask of columns."""
-        return int(mask.sum()) if self.members is None else sum(bool(mask[list(m)].any()) for m in self.members)
+        return int(np.count_nonzero(self.having(mask)))
 
     def to_features(self, values: Indices) -> tuple[int, ...]:
         """Broadcast per-unit values to features."""
-        if self._features is None:
-            return tuple(values.tolist())
-        spread = {j: int(values[u]) for u, unit in enumerate(self._features) for j in unit}
-        return tuple(spread[j] for j in range(len(spread)))
+        return tuple((values if self._features is None else values[_owners(self._features)]).tolist())
 
 
 def _flat(members: Sequence[Sequence[int]] | None, units: Sequence[int] | Indices) -> tuple[int, ...]:
     numbers = units.tolist() if isinstance(units, np.ndarray) else units
     return tuple(numbers) if members is None else tuple(j for u in numbers for j in members[u])
+
+
+def _owners(members: Sequence[Sequence[int]]) -> Indices:
+    """The unit of each of the numbers 0, 1, ..., every one of which is in one unit."""
+    flat = np.fromiter(chain.from_iterable(members), dtype=np.intp)
+    owners = np.empty_like(flat)
+    owners[flat] = np.repeat(np.arange(len(members)), [len(unit) for unit in members])
+    return owners
 
 
 class Tests(Protocol):

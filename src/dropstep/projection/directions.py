@@ -36,11 +36,12 @@ class Directions:
     not updated until they are queried again. A direction is applied when residuals are queried, so that features that
     are frozen by then cost nothing.
 
-    No more than `max_size` features will be selected: what is prefetched is limited to that.
+    No more than `max_size` features will be selected: what is prefetched is limited to that. Features of the same unit
+    will be selected together: `units` has the unit of each feature, None if every feature is a unit of its own.
     """
 
-    def __init__(self, equations: NormalEquations, max_size: float = math.inf) -> None:
-        self.equations, self._max_size = equations, max_size
+    def __init__(self, equations: NormalEquations, max_size: float = math.inf, units: Features | None = None) -> None:
+        self.equations, self._max_size, self._units = equations, max_size, units
         self.basis = basis_of(equations)
         self.precision = Precision(equations, self.basis)
         self.residual_ss = equations.diagonal.copy()
@@ -232,8 +233,8 @@ class Directions:
             self.residual_ss[self.dependent] = 0.0
         if self.basis.recompute_below:
             if size - first > 1:  # R from centred columns: products with X itself have too few digits
-                new = np.array(self.independent[first:], dtype=np.intp)
-                self._W[:size, new] = self.basis.residuals(new)[0]
+                new = self.independent[first:]
+                self._W[:size, new] = self.basis.factor(new, self._W[:size])
             self._recompute_residuals()
         elif self.precision.lost_features(self.residual_ss, size - first):
             at = np.arange(len(self.residual_ss)) if self._live is None else self._live
@@ -293,7 +294,7 @@ class Directions:
         is_candidate[self.independent] = False
         power = np.square(self.residual_cross) @ np.ones(self.equations.n_targets)
         power /= np.where(self.residual_ss > self.precision.least, self.residual_ss, np.inf)
-        return likely_next(power, is_candidate, limits)
+        return likely_next(power, is_candidate, limits, self._units)
 
     def _update_residuals(self, w: Floats, square: Floats, z: Floats, sign: int) -> None:
         """Subtract the direction w, z from the residuals of the live features (-1), or add it back (+1)."""

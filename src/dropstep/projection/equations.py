@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -13,10 +14,14 @@ from dropstep.data.columns import SMALL, Columns
 from dropstep.data.matrices.dense import Dense
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
 Solver = Literal["gram", "columns"]
 
 CENTRED_AT_A_TIME = 2**18  # values (2 MB) of columns that are centred, and multiplied while they are in the cache
-ROW_BLOCK = 2**17  # values (1 MB) of rows that are centred, and multiplied while they are in the cache
+ROW_BLOCK = 2**18  # values (2 MB) of rows that are centred, and multiplied while they are in the cache
+ROWS = 2**10  # rows that are multiplied at a time, if they need not be centred
+MAX_MEAN = 10.0  # squared mean / variance up to which products lose no more than a digit if columns are not centred
+PANEL = 12  # columns that are multiplied by each other at a time, where units have fewer
 SMALL_GRAM = 1000  # features up to which updating all of them costs no more than updating some
 
 
@@ -70,19 +75,22 @@ class NormalEquations:
         """True if updating all features costs no more than updating some."""
         return self.scatter.X.size <= SMALL if isinstance(self.scatter, Columns) else self.n_features <= SMALL_GRAM
 
-    def block(self, features: NDArray[np.intp]) -> Floats:
+    def block(self, features: Indices) -> Floats:
         """S among a few features."""
         found: Floats = self.blocks(features[None, :])[0]
         return found
 
-    def blocks(self, units: NDArray[np.intp]) -> Floats:
+    def blocks(self, units: Indices) -> Floats:
         """S among the features of each of several units, which are rows of `units`."""
         S, (n_units, m) = self.scatter, units.shape
         if not isinstance(S, Columns):
             return S[units[:, :, None], units[:, None, :]]
+        n = S.X.shape[0]
         if isinstance(S.X, Dense) and S.X.values.flags.c_contiguous and S.means is not None and S.unweighted:
-            return _blocks_by_rows(S.X, S.means[0], units)
-        found, n = np.empty((n_units, m, m)), S.X.shape[0]
+            means = S.means[0]
+            exact = S.X.dtype == np.float64 and np.all(n * means**2 <= MAX_MEAN * self.noise)
+            return _blocks_by_rows(S.X, None if exact else means, units)
+        found = np.empty((n_units, m, m))
         step = max(1, CENTRED_AT_A_TIME // (n * m))
         for i in range(0, n_units, step):
             columns = S.centred(units[i : i + step].ravel()).T.reshape(-1, m, n)
@@ -90,17 +98,30 @@ class NormalEquations:
         return found
 
 
-def _blocks_by_rows(X: Dense, means: Floats, units: NDArray[np.intp]) -> Floats:
-    """S among the features of units, for an X whose rows are contiguous, and a regression without weights."""
-    (n_units, m), features = units.shape, units.ravel()
-    found, sums = np.zeros((n_units, m, m)), np.zeros(len(features))
-    for _, _, block in X.parts(features, ROW_BLOCK):
-        centred = block - means[features]
-        sums += centred.sum(axis=0)
-        by_unit = centred.reshape(-1, n_units, m).transpose(1, 0, 2)
-        found += by_unit.transpose(0, 2, 1) @ by_unit
-    rounding = sums.reshape(n_units, m)  # of the means
-    return np.asarray(found - rounding[:, :, None] * rounding[:, None, :] / X.shape[0])
+def _blocks_by_rows(X: Dense, centre: Floats | None, units: Indices) -> Floats:
+    """S among the features of units, for an X whose rows are contiguous, and a regression without weights.
+
+    The features are centred approximately; None if they need not be. Small units are multiplied several at a time, and
+    the products between units are discarded: fewer calls of BLAS. Threads would compete with those of BLAS, which keep
+    spinning after the products with the targets.
+    """
+    (n_units, m), n = units.shape, X.shape[0]
+    features = None if np.array_equal(units.ravel(), np.arange(X.shape[1])) else units.ravel()
+    at_a_time = math.gcd(n_units, max(1, PANEL // m))
+    width, height = at_a_time * m, ROWS if centre is None else max(1, ROW_BLOCK // units.size)
+    S, sums = np.zeros((n_units // at_a_time, width, width)), np.zeros(units.size)
+    for top in range(0, n, height):
+        block = X.values[top : top + height]
+        block = block if features is None else block.take(features, axis=1)
+        if centre is not None:
+            block = block - (centre if features is None else centre[features])
+        panels = block.reshape(len(block), -1, width).transpose(1, 0, 2)
+        S += panels.transpose(0, 2, 1) @ panels
+        sums += np.ones(len(block)) @ block
+    X.reads.add(n * units.size)
+    means = sums.reshape(-1, width, 1) / n
+    S -= n * means * means.transpose(0, 2, 1)
+    return np.asarray(np.einsum("uimin->uimn", S.reshape(-1, at_a_time, m, at_a_time, m))).reshape(*units.shape, m)
 
 
 class Residuals(NamedTuple):

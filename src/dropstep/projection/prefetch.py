@@ -65,15 +65,29 @@ class Prefetcher:
         return min(self._usual - needed, most), most
 
 
-def likely_next(power: Floats, candidates: NDArray[np.bool_], limits: tuple[int, int]) -> list[int]:
+def likely_next(
+    power: Floats, candidates: NDArray[np.bool_], limits: tuple[int, int], units: NDArray[np.intp] | None = None
+) -> list[int]:
     """The candidates that explain most: as many as stand out from noise, within limits.
 
-    If no candidate had an effect, the largest of p powers would be about 2 log(p) times their scale.
+    If no candidate had an effect, the largest of p powers would be about 2 log(p) times their scale. Features of the
+    same unit are added together: where `units` has the unit of each feature, the result is whole units.
     """
     least, most = limits
     power = np.where(candidates, power, 0.0)
     scale = np.median(power) / CHI2_MEDIAN
     strong = np.count_nonzero(power > 2 * np.log(len(power)) * scale) if most > least else 0
-    count = min(max(least, strong), most)
+    count = min(max(least, int(strong)), most)
+    if units is not None:
+        return _whole_units(power, units, count, most)
     at = np.argpartition(-power, count)[:count] if len(power) > count else np.arange(len(power))
     return [int(j) for j in at if power[j] > 0]
+
+
+def _whole_units(power: Floats, units: NDArray[np.intp], count: int, most: int) -> list[int]:
+    """The units that explain most, of `count` features together; one of up to `most` if it has more."""
+    order = np.argsort(-np.bincount(units, power), kind="stable")
+    together = np.bincount(units, power > 0)[order].cumsum()  # features of the first units
+    chosen = np.zeros(len(order), dtype=bool)
+    chosen[order[together <= max(count, min(together[0], most))]] = True
+    return np.flatnonzero(chosen[units] & (power > 0)).tolist()

@@ -27,9 +27,10 @@ class Projection(Directions):
     Features that are removed from a selection of a Gram matrix are returned to the residuals when these are queried.
     """
 
-    def __init__(self, equations: NormalEquations, max_size: float = math.inf) -> None:
-        super().__init__(equations, max_size)
+    def __init__(self, equations: NormalEquations, max_size: float = math.inf, units: Features | None = None) -> None:
+        super().__init__(equations, max_size, units)
         self._downdates: Downdates | None = None  # removals that W, Z and the residuals are not updated for
+        self.n_rotations = 0  # times that W changed otherwise than by new directions
 
     @property
     def explained(self) -> Floats:
@@ -119,6 +120,7 @@ class Projection(Directions):
                 self._after_rotation()
             return
         self.independent, self._applied, self._inverse = [], 0, np.zeros((0, 0))
+        self.n_rotations += 1
         self._live, self._is_live = None, np.ones(self.equations.n_features, dtype=bool)
         self.residual_ss[:], self.residual_cross[:] = self.equations.diagonal, self.equations.cross
         self.precision.restart()
@@ -153,6 +155,7 @@ class Projection(Directions):
     def _remove_last_directions(self, count: int) -> None:
         """Add the last `count` directions, past the size, back to the residuals of the features."""
         size = self.size
+        self.n_rotations += 1
         Z = self._Z[size : size + count]
         self.basis.remove_last(Z)
         at = slice(None) if self._live is None else self._live

@@ -57,7 +57,8 @@ class LeastSquares:
         """Project the selected units onto a problem."""
         self.problem = problem
         self._moves = moves_of(problem.equations, self.units)
-        self.projection = Projection(problem.equations, self._max_size)
+        together = None if self.units.members is None else self.units.of_column
+        self.projection = Projection(problem.equations, self._max_size, together)
         self._n_dependent = 0  # selected units without an independent feature
         self._project(self._selected)
         self._read()

@@ -72,42 +72,36 @@ class GroupMoves:
     def __init__(self, equations: NormalEquations, units: Units) -> None:
         assert units.members is not None
         self._equations, self._units = equations, units
-        starts = np.cumsum([0, *map(len, units.members[:-1])])
-        self._varying = np.logical_or.reduceat(equations.diagonal[np.concatenate(units.members)] > 0, starts)
+        self._varying = units.having(equations.diagonal > 0)
         self._lengths, self._place = np.zeros(units.n, dtype=np.intp), np.zeros(units.n, dtype=np.intp)
-        self._blocks: dict[int, tuple[Indices, Floats]] = {}
+        self._blocks: dict[int, ResidualBlocks] = {}
         found = sorted(_independent(equations, units.members), key=lambda part: part[1].shape[1])
         for m, parts in groupby(found, key=lambda part: part[1].shape[1]):
-            at, features, blocks = (np.concatenate(some) for some in zip(*parts, strict=True))
-            self._lengths[at], self._place[at], self._blocks[m] = m, np.arange(len(at)), (features, blocks)
+            at, features, scatter = (np.concatenate(some) for some in zip(*parts, strict=True))
+            self._lengths[at], self._place[at] = m, np.arange(len(at))
+            self._blocks[m] = ResidualBlocks(features, scatter)
 
     def additions(self, projection: Projection, units: Indices, without: Floats | None = None) -> RankUpdate:
-        lengths = self._lengths[units]
+        lengths, places = self._lengths[units], self._place[units]
         vectors = np.zeros((len(units), int(lengths.max(initial=1)), self._equations.n_targets))
         rank = np.zeros(len(units))
+        alike = {m: np.flatnonzero(lengths == m) for m in np.unique(lengths).tolist()}
         if len(units):
-            members = np.concatenate([self._members(m, units).ravel() for m in self._blocks])
-            projection.update(np.unique(members), freeze=without is None)
-        for m, (_, blocks) in self._blocks.items():
-            at = np.flatnonzero(lengths == m)
-            if len(at):
-                members = self._members(m, units)
-                update = self._block_additions(projection, members, blocks[self._place[units[at]]], without)
-                vectors[at, :m], rank[at] = update.vectors, update.rank
+            members = [self._blocks[m].members[places[at]].ravel() for m, at in alike.items()]
+            projection.update(np.sort(np.concatenate(members)), freeze=without is None)
+        for m, at in alike.items():
+            update = self._block_additions(projection, self._blocks[m], places[at], without)
+            vectors[at, :m], rank[at] = update.vectors, update.rank
         return BlockUpdate(vectors, rank)
 
-    def _members(self, m: int, units: Indices) -> Indices:
-        """Independent features of the units that have m of them."""
-        return np.asarray(self._blocks[m][0][self._place[units[self._lengths[units] == m]]])
-
     def _block_additions(
-        self, projection: Projection, members: Indices, blocks: Floats, without: Floats | None
+        self, projection: Projection, blocks: ResidualBlocks, places: Indices, without: Floats | None
     ) -> BlockUpdate:
-        """Updates by adding each unit of m features: `members` is units x m, `blocks` the scatter within units."""
-        W = projection.W[:, members]
-        residual, cross = blocks - np.einsum("kum,kul->uml", W, W), projection.residual_cross[members]
+        """Updates by adding each of several units of the same length."""
+        members, residual = blocks.members[places], blocks.given(projection, places)
+        cross = projection.residual_cross[members]
         if without is not None:
-            W = np.einsum("rk,kum->rum", without, W)
+            W = np.einsum("rk,kum->rum", without, projection.W[:, members])
             residual = residual + np.einsum("rum,rul->uml", W, W)
             cross = cross + np.einsum("rum,rt->umt", W, without @ projection.Z)
         least, basis = projection.precision.least[members], projection.basis
@@ -124,6 +118,42 @@ class GroupMoves:
 
     def rank(self, units: Sequence[int]) -> int:
         return int(self._lengths[list(units)] @ self._varying[list(units)])
+
+
+class ResidualBlocks:
+    """Gram matrices of the residuals of units with the same number m of features, given the selected features.
+
+    Invariant, for the units that were queried last and the directions W that there were: residual = scatter - W'W. A
+    later query subtracts the new directions only, unless the basis was rotated.
+
+    Parameters
+    ----------
+    members : ndarray of int of shape (n_units, m)
+        The features of each unit.
+    scatter : ndarray of shape (n_units, m, m)
+        S among the features of each unit.
+    """
+
+    def __init__(self, members: Indices, scatter: Floats) -> None:
+        self.members = members
+        self._scatter = np.ascontiguousarray(np.moveaxis(scatter, 0, -1))  # units contiguous
+        self._residual = self._scatter
+        self._at = np.arange(len(members))  # place of each unit in the residual; -1 if it was not queried last
+        self._size = self._n_rotations = 0
+
+    def given(self, projection: Projection, places: Indices) -> Floats:
+        """Residuals of the units at some places, of shape (len(places), m, m)."""
+        W, at = projection.W, self._at[places]
+        if projection.n_rotations > self._n_rotations or (at < 0).any():
+            residual, first = self._scatter[:, :, places], 0
+        else:
+            residual, first = self._residual[:, :, at], self._size
+        for w in W[first:, self.members[places].T]:
+            residual -= w[:, None] * w
+        self._residual, self._size, self._n_rotations = residual, len(W), projection.n_rotations
+        self._at[:] = -1
+        self._at[places] = np.arange(len(places))
+        return np.moveaxis(residual, -1, 0)
 
 
 def _removals(projection: Projection, units: Sequence[tuple[int, ...]]) -> RankUpdate:

@@ -106,13 +106,13 @@ def block_cholesky(residual: Floats, cross: Floats, least: Floats) -> tuple[Bloc
     pivots : array of shape (n_units, m)
         Residual of each feature given the earlier ones of its unit.
     """
-    residual, cross = residual.copy(), cross.copy()
-    vectors, pivots = np.zeros_like(cross), np.empty(least.shape)
-    for t in range(residual.shape[1]):
-        pivots[:, t] = residual[:, t, t]
-        length = np.sqrt(np.where(pivots[:, t] > least[:, t], pivots[:, t], np.inf))
-        w = residual[:, t, :] / length[:, None]
-        vectors[:, t] = cross[:, t] / length[:, None]
-        residual -= w[:, :, None] * w[:, None, :]
-        cross -= w[:, :, None] * vectors[:, t][:, None, :]
-    return BlockUpdate(vectors, (pivots > least).sum(axis=1).astype(np.float64)), pivots
+    residual, cross = np.moveaxis(residual, 0, -1).copy(), np.moveaxis(cross, 0, -1).copy()  # units contiguous
+    vectors, pivots = np.empty_like(cross), np.empty(least.T.shape)
+    for t, least_pivot in enumerate(least.T):
+        pivots[t] = residual[t, t]
+        length = np.sqrt(np.where(pivots[t] > least_pivot, pivots[t], np.inf))
+        vectors[t], w = cross[t] / length, residual[t, t + 1 :] / length
+        residual[t + 1 :, t + 1 :] -= w[:, None] * w
+        cross[t + 1 :] -= w[:, None] * vectors[t]
+    rank = (pivots > least.T).sum(axis=0).astype(np.float64)
+    return BlockUpdate(np.moveaxis(vectors, -1, 0), rank), pivots.T
