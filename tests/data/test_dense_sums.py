@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dropstep.data.matrices import dense
-from dropstep.data.matrices.dense import MAX_SUMMED, SUMMED_ROWS, Dense
+from dropstep.data.matrices.dense import LONG_ROWS, MAX_SUMMED, Dense
 
 rng = np.random.default_rng(0)
 
@@ -18,10 +18,11 @@ def in_threads_and_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small tables are summed in threads as well, in several blocks per thread."""
     monkeypatch.setattr(dense, "MIN_THREADED", 0)
     monkeypatch.setattr(dense, "SUMMED_SIZE", 500)
+    monkeypatch.setattr(dense, "LONG", 30)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int16", "float16", "bool"])
-@pytest.mark.parametrize("shape", [(1, 1), (3, 700), (40, 30), (20 * SUMMED_ROWS + 1, 7)])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 700), (40, 30), (20 * LONG_ROWS + 1, 7)])
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("n_vectors", [1, 2, MAX_SUMMED, MAX_SUMMED + 1])
 def test_sums_of_every_order_and_type(dtype: str, shape: tuple[int, int], order: Any, n_vectors: int) -> None:
@@ -37,7 +38,11 @@ def test_sums_of_every_order_and_type(dtype: str, shape: tuple[int, int], order:
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_sums_of_float32_do_not_lose_digits_with_the_number_of_rows(order: Any) -> None:
+@pytest.mark.parametrize("size", [500, 2**18])
+def test_sums_of_float32_do_not_lose_digits_with_the_number_of_rows(
+    order: Any, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dense, "SUMMED_SIZE", size)
     X = np.asarray(rng.uniform(1, 2, size=(100_000, 2)).astype(np.float32), order=order)
     product, squares = Dense(X).sums(np.ones((1, len(X))), None)
     exact = X.astype(np.float64)

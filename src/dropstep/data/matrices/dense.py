@@ -17,8 +17,10 @@ MAX_BLOCK_SIDE = 2**12  # length of a block along the direction in which X is co
 MAX_SEPARATE_PRODUCTS = 3  # vectors up to which float32 products are faster one by one than as a matrix product
 FLOAT32_BLOCK_COLUMNS = 2500  # columns of a float32 matrix product, which is faster in blocks than as a whole
 MAX_SUMMED = 4  # vectors up to which products are summed in the same pass as squares
-SUMMED_ROWS = 12  # rows that are multiplied at a time: a product of so few is computed without a copy of them
 SUMMED_SIZE = 2**18  # values (2 MB) that are summed at a time, while they are in the cache
+SUMMED_ROWS = 256  # rows that are summed at a time: with more, sums of float32 would lose digits
+LONG_ROWS = 12  # rows of at least LONG values that are summed at a time: BLAS multiplies so few without copying them
+LONG = 2**12
 MIN_THREADED = 2**22  # values of X from which threads save more time than starting them takes
 
 
@@ -180,7 +182,7 @@ def squares(X: NDArray[Any], weights: Floats | None) -> Floats:
     """Weighted sums of squares; float32 is accumulated in blocks, because long sums would lose digits."""
     total = np.zeros(X.shape[1])
     if X.dtype in (np.float32, np.float64):
-        step = max(1, len(X)) if X.dtype == np.float64 else 256
+        step = max(1, len(X)) if X.dtype == np.float64 else SUMMED_ROWS
         for start in range(0, len(X), step):
             here = slice(start, start + step)
             total += _sum_of_squares(X[here], None if weights is None else weights[here])
@@ -193,7 +195,7 @@ def squares(X: NDArray[Any], weights: Floats | None) -> Floats:
 def _sums_of_rows(X: NDArray[Any], vectors: NDArray[Any], weights: Floats | None, rows: slice) -> Floats:
     """Products of some rows of X with vectors, and sums of squares."""
     total, product = np.zeros((len(vectors) + 1, X.shape[1])), np.empty((len(vectors), X.shape[1]), vectors.dtype)
-    step = max(1, min(SUMMED_ROWS, SUMMED_SIZE // X.shape[1]))
+    step = max(1, min(SUMMED_ROWS if X.shape[1] < LONG else LONG_ROWS, SUMMED_SIZE // X.shape[1]))
     with np.errstate(invalid="ignore", over="ignore"):  # in a thread; sums that are not finite are refused later
         for start in range(rows.start, rows.stop, step):
             here = slice(start, min(start + step, rows.stop))
