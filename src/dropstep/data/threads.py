@@ -42,7 +42,7 @@ def one_thread() -> Any:
     return _blas().limit(limits=1)
 
 
-def in_threads(part: Callable[[slice], NDArray[np.float64]], n: int) -> NDArray[np.float64]:
+def in_threads(part: Callable[[slice], NDArray[np.float64]], n: int, threads: int | None = None) -> NDArray[np.float64]:
     """Sum of a function over N_PARTS slices of n rows or columns.
 
     The slices and the order of summation do not depend on the number of threads, so neither does the result.
@@ -53,6 +53,8 @@ def in_threads(part: Callable[[slice], NDArray[np.float64]], n: int) -> NDArray[
         Function of a slice of rows or columns that returns an array.
     n : int
         Number of rows or columns.
+    threads : int or None, default=None
+        Number of threads; None means as many as BLAS would use.
 
     Returns
     -------
@@ -60,7 +62,7 @@ def in_threads(part: Callable[[slice], NDArray[np.float64]], n: int) -> NDArray[
     """
     bounds = np.linspace(0, n, N_PARTS + 1).astype(int)
     parts = [slice(int(a), int(b)) for a, b in pairwise(bounds)]
-    threads = n_threads()
+    threads = n_threads() if threads is None else threads
     if threads == 1:
         return np.asarray(sum(map(part, parts)))
     with ThreadPoolExecutor(threads) as pool:

@@ -183,7 +183,8 @@ class RowsBasis:
         live, X = self._live, self.columns.X
         few = live is not None and 2 * len(live) <= len(self._held) and len(live) <= COPY_BELOW * X.shape[1]
         if live is not None and few and X.can_copy(len(live)):
-            self._held_columns, self._held = self.columns.take(live), live
+            at = np.searchsorted(self._held, live)  # in the previous copy, which is smaller than X
+            self._held_columns, self._held = self._held_columns.take(at), live
 
     def _centred(self, features: Features) -> Floats:
         """Columns of features, from the copies if all of them have one."""

@@ -197,10 +197,10 @@ class Directions:
         prefetch = self._likely_next(self.size)
         products = self.basis.coordinates(self.inverse, self.independent, prefetch, self.W)
         self.W[:, live] = W_live
-        at = frozen.nonzero()[0]
-        W = self.W[:, at]
-        self.residual_ss[at] = np.maximum(self.equations.diagonal[at] - np.einsum("ij,ij->j", W, W), 0.0)
-        self.residual_cross[at] = self.equations.cross[at] - W.T @ self.Z
+        at, W = frozen.nonzero()[0], self.W
+        residual_ss = np.maximum(self.equations.diagonal - np.einsum("ij,ij->j", W, W), 0.0)
+        np.copyto(self.residual_ss, residual_ss, where=frozen)
+        np.copyto(self.residual_cross, self.equations.cross - W.T @ self.Z, where=frozen[:, None])
         self._prefetched = {
             i: Prefetched(row, self.size, float(self.residual_ss[i])) for i, row in zip(prefetch, products, strict=True)
         }

@@ -49,9 +49,10 @@ class Prefetcher:
         """Least and largest number of features to prefetch in a product with `needed` other vectors.
 
         `room` features can still be added; the ones that will be are not known, so that a few more are prefetched.
+        None is for the last one: a product with two vectors takes as long as two passes.
         """
-        most = int(min(self._maximum - needed, max(room, FEW) if room > 1 else room))
-        if most <= 0:
+        most = int(min(self._maximum - needed, max(room, FEW)))
+        if most <= 0 or room <= 1:
             return 0, 0
         if needed > 1:  # predicted from residuals that are out of date, so that success is no evidence
             return min(max(self._usual - needed, self._usual // 2), most), most

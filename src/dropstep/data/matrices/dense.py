@@ -16,6 +16,12 @@ BLOCK_SIZE = 2**18  # values that are copied at a time
 MAX_BLOCK_SIDE = 2**12  # length of a block along the direction in which X is contiguous
 MAX_SEPARATE_PRODUCTS = 3  # vectors up to which float32 products are faster one by one than as a matrix product
 FLOAT32_BLOCK_COLUMNS = 2500  # columns of a float32 matrix product, which is faster in blocks than as a whole
+MAX_SUMMED = 4  # vectors up to which products are summed in the same pass as squares
+SUMMED_SIZE = 2**18  # values (2 MB) that are summed at a time, while they are in the cache
+SUMMED_ROWS = 256  # rows that are summed at a time: with more, sums of float32 would lose digits
+LONG_ROWS = 12  # rows of at least LONG values that are summed at a time: BLAS multiplies so few without copying them
+LONG = 2**12
+MIN_THREADED = 2**22  # values of X from which threads save more time than starting them takes
 
 
 class Dense:
@@ -74,14 +80,16 @@ class Dense:
         return product
 
     def sums(self, vectors: Floats, weights: Floats | None) -> tuple[Floats, Floats]:
-        """vectors @ X, and the weighted sum of squares of every column."""
-        # Before BLAS: its worker threads keep spinning and would compete for cores.
+        """vectors @ X, and the weighted sum of squares of every column; in one pass if the vectors are few."""
         X = self.values
         by_rows = abs(X.strides[0]) >= abs(X.strides[1])
-        part = partial(_squares_of_rows if by_rows else _squares_of_columns, X, weights)
-        squares = in_threads(part, X.shape[0 if by_rows else 1])
+        few = vectors[: len(vectors) if len(vectors) <= MAX_SUMMED else 0]
+        few = np.ascontiguousarray(few, dtype=np.float32 if by_rows and X.dtype == np.float32 else np.float64)
+        part = partial(_sums_of_rows if by_rows else _sums_of_columns, X, few, weights)
+        # Before BLAS: its worker threads keep spinning and would compete for cores.
+        total = in_threads(part, X.shape[0 if by_rows else 1], None if X.size >= MIN_THREADED else 1)
         self.reads.add(X.size)
-        return self.multiply(vectors), squares
+        return total[:-1] if len(few) == len(vectors) else self.multiply(vectors), total[-1]
 
     def largest(self, features: Indices, rows: Bools | None) -> Floats:
         """Largest absolute value of some columns, over all rows or some."""
@@ -174,7 +182,7 @@ def squares(X: NDArray[Any], weights: Floats | None) -> Floats:
     """Weighted sums of squares; float32 is accumulated in blocks, because long sums would lose digits."""
     total = np.zeros(X.shape[1])
     if X.dtype in (np.float32, np.float64):
-        step = max(1, len(X)) if X.dtype == np.float64 else 256
+        step = max(1, len(X)) if X.dtype == np.float64 else SUMMED_ROWS
         for start in range(0, len(X), step):
             here = slice(start, start + step)
             total += _sum_of_squares(X[here], None if weights is None else weights[here])
@@ -184,14 +192,29 @@ def squares(X: NDArray[Any], weights: Floats | None) -> Floats:
     return total
 
 
-def _squares_of_rows(X: NDArray[Any], weights: Floats | None, rows: slice) -> Floats:
-    return squares(X[rows], None if weights is None else weights[rows])
+def _sums_of_rows(X: NDArray[Any], vectors: NDArray[Any], weights: Floats | None, rows: slice) -> Floats:
+    """Products of some rows of X with vectors, and sums of squares."""
+    total, product = np.zeros((len(vectors) + 1, X.shape[1])), np.empty((len(vectors), X.shape[1]), vectors.dtype)
+    step = max(1, min(SUMMED_ROWS if X.shape[1] < LONG else LONG_ROWS, SUMMED_SIZE // X.shape[1]))
+    with np.errstate(invalid="ignore", over="ignore"):  # in a thread; sums that are not finite are refused later
+        for start in range(rows.start, rows.stop, step):
+            here = slice(start, min(start + step, rows.stop))
+            block = X[here].astype(vectors.dtype, copy=False)
+            total[:-1] += np.matmul(vectors[:, here], block, out=product)
+            total[-1] += _sum_of_squares(block, None if weights is None else weights[here])
+    return total
 
 
-def _squares_of_columns(X: NDArray[Any], weights: Floats | None, columns: slice) -> Floats:
-    """Sums of squares of some columns, and 0 for the others: where these are contiguous, pieces of them are slow."""
-    total = np.zeros(X.shape[1])
-    total[columns] = squares(X[:, columns], weights)
+def _sums_of_columns(X: NDArray[Any], vectors: NDArray[Any], weights: Floats | None, columns: slice) -> Floats:
+    """The same for some columns, and 0 for the others: where these are contiguous, pieces of them are slow."""
+    total = np.zeros((len(vectors) + 1, X.shape[1]))
+    step = max(1, SUMMED_SIZE // len(X))
+    with np.errstate(invalid="ignore", over="ignore"):
+        for start in range(columns.start, columns.stop, step):
+            here = slice(start, min(start + step, columns.stop))
+            block = X[:, here].astype(np.float64, copy=False)  # long sums of float32 would lose digits
+            total[:-1, here] = vectors @ block
+            total[-1, here] = _sum_of_squares(block, weights)
     return total
 
 
