@@ -57,7 +57,7 @@ def first_best(values: Floats, feasible: Bools, tie: float = TIE) -> int | None:
     """The first of the largest feasible values; values that differ by rounding, relative to the largest, are equal."""
     if not len(values):
         return None
-    among = np.where(feasible, values, -np.inf)
+    among = values if np.count_nonzero(feasible) == len(values) else np.where(feasible, values, -np.inf)
     at = int(among.argmax())
     best = float(among[at])
     if not math.isfinite(best):  # of scores that are all infinitely bad, the first

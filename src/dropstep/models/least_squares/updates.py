@@ -50,7 +50,8 @@ class SingleUpdate(RankUpdate):
     @classmethod
     def of(cls, residual_ss: Floats, cross: Floats, feasible: NDArray[np.bool_]) -> SingleUpdate:
         """Moves of features by their residuals."""
-        residual_ss = np.where(feasible, residual_ss, np.inf)
+        if np.count_nonzero(feasible) < len(feasible):
+            residual_ss = np.where(feasible, residual_ss, np.inf)
         squares = np.square(cross[:, 0]) if cross.shape[1] == 1 else np.square(cross) @ np.ones(cross.shape[1])
         return cls(residual_ss, cross, feasible, squares / residual_ss)
 

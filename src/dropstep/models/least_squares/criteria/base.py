@@ -78,19 +78,22 @@ class Criterion:
         problem = explained.problem
         then = Size(size.rank + update.rank, size.units + 1)
         after = self.score(self.after(explained, update, problem.sign), then, problem)
-        return np.where(update.feasible, self.better * _minus(after, now), 0.0)
+        gains = self._improvement(after, now)
+        all_feasible = np.count_nonzero(update.feasible) == len(update.feasible)
+        return gains if all_feasible else np.where(update.feasible, gains, 0.0)
 
     def losses(self, explained: Explained, update: RankUpdate, size: Size, now: float) -> Floats:
         """By how much each removal would worsen the score `now`."""
         problem = explained.problem
         then = Size(size.rank - update.rank, size.units - 1)
         after = self.score(self.after(explained, update, -problem.sign), then, problem)
-        return np.asarray(-self.better * _minus(after, now))
+        return -self._improvement(after, now)
 
-
-def _minus(then: Any, now: float) -> Any:
-    """The difference of scores; none between two that are infinite."""
-    return then - now if math.isfinite(now) else np.where(np.isinf(then), 0.0, -now)
+    def _improvement(self, then: Any, now: float) -> Floats:
+        """By how much scores are better than the score `now`; two that are infinite do not differ."""
+        if not math.isfinite(now):
+            return np.where(np.isinf(then), 0.0, -self.better * now)
+        return np.asarray(then - now if self.better > 0 else now - then)
 
 
 class OfTrace(Criterion):
