@@ -257,7 +257,7 @@ def _centred_targets(target: Target, weights: Floats | None) -> Floats | None:
         return None
     y = target.values
     for _ in range(2):  # the second time removes the rounding error of the first
-        y = y - (y.mean(axis=0) if weights is None else weights @ y / weights.sum())
+        y = y - (y.sum(axis=0) / len(y) if weights is None else weights @ y / weights.sum())
     return y if weights is None else y * np.sqrt(weights)[:, None]
 
 

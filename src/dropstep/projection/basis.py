@@ -272,6 +272,8 @@ class RowsBasis:
 
     def factor(self, independent: list[int], W: Floats) -> Floats:
         """From centred columns in float64: products with X itself may have too few digits."""
+        if self.columns.copy is not None:
+            return W[:, independent]
         return np.asarray(self.Q.T @ self.columns.centred(np.array(independent, dtype=np.intp)))
 
     def release(self) -> None:

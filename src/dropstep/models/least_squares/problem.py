@@ -191,7 +191,7 @@ def problem_of(
     y, cross = sums.targets, sums.cross
     assert y is not None
     assert cross is not None
-    target_means = target.values.mean(axis=0) if weights is None else weights @ target.values / sums.counts[0]
+    target_means = (target.values.sum(axis=0) if weights is None else weights @ target.values) / sums.counts[0]
     origin = Origin(sums.counts, sums.means, target_means, exponents=sums.exponents)
     return regression(sums.diagonal, columns, cross, y.T @ y, origin, y)
 
@@ -223,12 +223,13 @@ def regression(
     n, means = origin.n, origin.means[0]
     if n < 3:
         raise ValueError(f"a regression needs at least 3 rows (weights count rows); there are {n:g}")
-    scale = np.sqrt(np.diagonal(base))
-    if len(base) > 1 and np.linalg.matrix_rank(base / np.outer(scale, scale), hermitian=True, tol=1e-10) < len(base):
-        raise ValueError("the targets in y are linearly dependent: leave out the ones that follow from the others")
+    if len(base) > 1:
+        scale = np.sqrt(np.diagonal(base))
+        if np.linalg.matrix_rank(base / np.outer(scale, scale), hermitian=True, tol=1e-10) < len(base):
+            raise ValueError("the targets in y are linearly dependent: leave out the ones that follow from the others")
     constant = diagonal <= n * (CONSTANT * means) ** 2
-    diagonal = np.where(constant, 0.0, diagonal)
-    cross = np.where(constant[:, None], 0.0, cross)
+    if np.count_nonzero(constant):
+        diagonal, cross = np.where(constant, 0.0, diagonal), np.where(constant[:, None], 0.0, cross)
     equations = NormalEquations(scatter, diagonal, cross, _noise(diagonal, scatter, n * means**2), targets)
     return Problem("linear", equations, base, n - 1, origin)
 
