@@ -43,7 +43,7 @@ def used(n: int = 800) -> int:
             gate.wait(timeout=30)
         return np.ones(1)
 
-    assert in_threads(part, n) == threads.N_PARTS
+    assert in_threads(part, n, threads.MIN_SIZE) == threads.N_PARTS
     return len(seen)
 
 
@@ -92,6 +92,8 @@ def test_one_thread_starts_no_pool(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(threads, "ThreadPoolExecutor", fail)
     X = np.random.default_rng(0).normal(size=(700, 500))
+    assert select(X, X[:, 3] + X[:, 5], solver="columns").selected == (3, 5)  # a small table
+    monkeypatch.setattr(threads, "MIN_SIZE", X.size)
     with threadpool_limits(1):
         assert select(X, X[:, 3] + X[:, 5], solver="columns").selected == (3, 5)
 
@@ -107,7 +109,7 @@ def test_the_sum_does_not_depend_on_the_number_of_threads(n: int, monkeypatch: p
     sums = []
     for count in range(1, 9):
         monkeypatch.setenv("OMP_NUM_THREADS", str(count))
-        sums.append(in_threads(part, n))
+        sums.append(in_threads(part, n, threads.MIN_SIZE))
     for other in sums[1:]:
         np.testing.assert_array_equal(other, sums[0])
     np.testing.assert_allclose(sums[0], (X**2).sum(axis=0))

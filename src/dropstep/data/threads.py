@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+MIN_SIZE = 2**22  # values that are summed faster by several threads than by one, while those of BLAS are spinning
 N_PARTS = 8  # parts into which the rows are divided, and so the maximum number of threads
 
 
@@ -42,8 +43,8 @@ def one_thread() -> Any:
     return _blas().limit(limits=1)
 
 
-def in_threads(part: Callable[[slice], NDArray[np.float64]], n: int) -> NDArray[np.float64]:
-    """Sum of a function over N_PARTS slices of n rows or columns.
+def in_threads(part: Callable[[slice], NDArray[np.float64]], n: int, size: int) -> NDArray[np.float64]:
+    """Sum of a function over N_PARTS slices of n rows or columns of a matrix, on one thread if the matrix is small.
 
     The slices and the order of summation do not depend on the number of threads, so neither does the result.
 
@@ -53,6 +54,8 @@ def in_threads(part: Callable[[slice], NDArray[np.float64]], n: int) -> NDArray[
         Function of a slice of rows or columns that returns an array.
     n : int
         Number of rows or columns.
+    size : int
+        Number of values of the matrix.
 
     Returns
     -------
@@ -60,7 +63,7 @@ def in_threads(part: Callable[[slice], NDArray[np.float64]], n: int) -> NDArray[
     """
     bounds = np.linspace(0, n, N_PARTS + 1).astype(int)
     parts = [slice(int(a), int(b)) for a, b in pairwise(bounds)]
-    threads = n_threads()
+    threads = n_threads() if size >= MIN_SIZE else 1
     if threads == 1:
         return np.asarray(sum(map(part, parts)))
     with ThreadPoolExecutor(threads) as pool:

@@ -79,7 +79,7 @@ class Dense:
         X = self.values
         by_rows = abs(X.strides[0]) >= abs(X.strides[1])
         part = partial(_squares_of_rows if by_rows else _squares_of_columns, X, weights)
-        squares = in_threads(part, X.shape[0 if by_rows else 1])
+        squares = in_threads(part, X.shape[0 if by_rows else 1], X.size)
         self.reads.add(X.size)
         return self.multiply(vectors), squares
 
