@@ -45,12 +45,11 @@ class Explained:
     def root(self) -> Floats:
         """L with L L' = M, lower triangular."""
         M = self.positive
-        scale = np.sqrt(np.diagonal(M))
-        shares = M / np.outer(scale, scale)
         try:
-            return np.asarray(scale[:, None] * np.linalg.cholesky(shares))
+            return np.asarray(np.linalg.cholesky(M))
         except np.linalg.LinAlgError:  # classes so far apart that one direction drowns the others
-            values, vectors = np.linalg.eigh(shares)
+            scale = np.sqrt(np.diagonal(M))
+            values, vectors = np.linalg.eigh(M / np.outer(scale, scale))
             half = np.sqrt(np.maximum(values, np.finfo(np.float64).eps)) * vectors
             return np.asarray(scale[:, None] * np.asarray(np.linalg.qr(half.T, mode="r")).T)
 
@@ -60,8 +59,7 @@ class Explained:
         base = self.problem.base
         if len(base) == 1:
             return float(self.M[0, 0] / base[0, 0])
-        scale = np.sqrt(np.diagonal(base))
-        return float(np.linalg.eigvalsh(self.M / np.outer(scale, scale))[0])
+        return float(np.linalg.eigvalsh(self.M / self.problem.scales)[0])
 
     @cached_property
     def unexplained(self) -> float:
@@ -76,26 +74,21 @@ class Explained:
         return self.problem.sign < 0 and self.smallest_share < self.problem.exact_fit
 
     @cached_property
-    def _scale(self) -> Floats:
-        """Square roots of the targets' total sums of squares."""
-        return np.sqrt(np.diagonal(self.problem.base))
-
-    @cached_property
     def positive(self) -> Floats:
         """M, with the eigenvalues of a residual raised to the exact-fit tolerance."""
         if not self._near_exact:
             return self.M
-        scale, exact = self._scale, self.problem.exact_fit
-        if len(scale) == 1:
+        scales, exact = self.problem.scales, self.problem.exact_fit
+        if len(scales) == 1:
             return np.asarray(exact * self.problem.base)
-        values, vectors = np.linalg.eigh(self.M / np.outer(scale, scale))
-        return np.asarray(np.outer(scale, scale) * ((vectors * np.maximum(values, exact)) @ vectors.T))
+        values, vectors = np.linalg.eigh(self.M / scales)
+        return np.asarray(scales * ((vectors * np.maximum(values, exact)) @ vectors.T))
 
     def _floored_logdet(self, M: Floats, least: float) -> Floats:
         """Log determinants of residuals, their eigenvalues raised to a share of the total sums of squares."""
-        scale = self._scale
-        values = np.linalg.eigvalsh(M / np.outer(scale, scale))
-        return np.asarray(np.log(np.maximum(values, least)).sum(axis=-1) + 2 * np.log(scale).sum())
+        values = np.linalg.eigvalsh(M / self.problem.scales)
+        scale = np.log(np.diagonal(self.problem.base)).sum()
+        return np.asarray(np.log(np.maximum(values, least)).sum(axis=-1) + scale)
 
     @cached_property
     def least_ratio(self) -> float:
@@ -136,7 +129,7 @@ class Explained:
         """v' inv(M) v of moves of one feature each, and of units where M is a single number."""
         if len(self.M) == 1:
             return np.asarray(update.power / self.positive[0, 0])
-        if self.problem.sign > 0 and len(update.power) == 1:  # a single solution is cheaper than a factorisation
+        if self.problem.sign > 0 and len(update.feasible) == 1:  # a single solution is cheaper than a factorisation
             v = update.vectors[0, 0]
             _, solution, failed = linalg.lapack.dposv(self.M, v)
             if not failed:
@@ -147,8 +140,13 @@ class Explained:
     def _half(self, update: RankUpdate) -> Floats:
         """inv(L) v for every vector v."""
         v = update.vectors
-        flat, _ = linalg.lapack.dtrtrs(self.root, v.reshape(-1, v.shape[2]).T, lower=1)
+        flat = np.einsum("st,tu->su", self._inverse_root, np.ascontiguousarray(v.reshape(-1, v.shape[2]).T))
         return np.asarray(flat.T.reshape(v.shape))
+
+    @cached_property
+    def _inverse_root(self) -> Floats:
+        """inv(L). A product with it takes no BLAS: threads that SciPy's would start compete with those of NumPy's."""
+        return np.asarray(linalg.lapack.dtrtri(self.root, lower=1)[0])
 
     def partial(self, update: RankUpdate, *, adding: bool) -> Floats:
         """Partial Wilks' lambda of each unit given the others: with the unit over without it, 1 for no effect."""

@@ -51,7 +51,7 @@ class FeatureMoves:
 
     def additions(self, projection: Projection, units: Indices, without: Floats | None = None) -> RankUpdate:
         residual_ss, cross, least = projection.residuals(units, without)
-        return SingleUpdate.of(residual_ss, cross, residual_ss > least)
+        return SingleUpdate(residual_ss, cross, residual_ss > least)
 
     def removals(self, projection: Projection, units: Indices) -> RankUpdate:
         if projection.dependent:
@@ -60,7 +60,7 @@ class FeatureMoves:
         order = selected.argsort()
         places = order if len(units) == len(order) else order[selected.searchsorted(units, sorter=order)]
         cross, length = projection.removal_vectors(places)
-        return SingleUpdate.of(length, cross, np.ones(len(units), dtype=bool))
+        return SingleUpdate(length, cross, np.ones(len(units), dtype=bool))
 
     def rank(self, units: Sequence[int]) -> int:
         return int(np.count_nonzero(self._varying[list(units)]))

@@ -123,6 +123,12 @@ class Problem:
         """Share of the targets' sums of squares below which a residual is nothing but rounding."""
         return 1e-13 if self.equations.targets is None or self.n_targets > 1 else 1e-22
 
+    @cached_property
+    def scales(self) -> Floats:
+        """Products of the square roots of the diagonal of `base`: a residual matrix relative to the total."""
+        scale = np.sqrt(np.diagonal(self.base))
+        return np.outer(scale, scale)
+
     def nearly_determining(self, r2: float) -> list[int]:
         """Features whose squared correlation with some target exceeds a value; never constant ones."""
         equations = self.equations

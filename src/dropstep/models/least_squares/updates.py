@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,16 +20,19 @@ class RankUpdate:
         Number of independent features of each unit; one number if it is the same for all.
     feasible : ndarray of shape (n_units,)
         Whether a unit has any.
-    power : ndarray of shape (n_units,)
-        Trace of the sum of v v'.
     rows : iterator of tuple of ndarray or None
         Residuals and leverages of the rows after each move, in blocks, for a criterion that reads them.
     """
 
     rows: Iterator[tuple[Floats, Floats]] | None = None
 
-    def __init__(self, rank: Floats | float, feasible: NDArray[np.bool_], power: Floats) -> None:
-        self.rank, self.feasible, self.power = rank, feasible, power
+    def __init__(self, rank: Floats | float, feasible: NDArray[np.bool_]) -> None:
+        self.rank, self.feasible = rank, feasible
+
+    @property
+    def power(self) -> Floats:
+        """Trace of the sum of v v', of shape (n_units,)."""
+        raise NotImplementedError
 
     @property
     def vectors(self) -> Floats:
@@ -43,17 +47,17 @@ class RankUpdate:
 class SingleUpdate(RankUpdate):
     """Moves of one feature each: v = cross / sqrt(residual_ss)."""
 
-    def __init__(self, residual_ss: Floats, cross: Floats, feasible: NDArray[np.bool_], power: Floats) -> None:
-        super().__init__(1.0, feasible, power)
-        self._residual_ss, self._cross = residual_ss, cross
+    def __init__(self, residual_ss: Floats, cross: Floats, feasible: NDArray[np.bool_]) -> None:
+        super().__init__(1.0, feasible)
+        all_feasible = np.count_nonzero(feasible) == len(feasible)
+        self._residual_ss = residual_ss if all_feasible else np.where(feasible, residual_ss, np.inf)
+        self._cross = cross
 
-    @classmethod
-    def of(cls, residual_ss: Floats, cross: Floats, feasible: NDArray[np.bool_]) -> SingleUpdate:
-        """Moves of features by their residuals."""
-        if np.count_nonzero(feasible) < len(feasible):
-            residual_ss = np.where(feasible, residual_ss, np.inf)
+    @cached_property
+    def power(self) -> Floats:
+        cross = self._cross
         squares = np.square(cross[:, 0]) if cross.shape[1] == 1 else np.square(cross) @ np.ones(cross.shape[1])
-        return cls(residual_ss, cross, feasible, squares / residual_ss)
+        return np.asarray(squares / self._residual_ss)
 
     @property
     def vectors(self) -> Floats:
@@ -61,7 +65,7 @@ class SingleUpdate(RankUpdate):
 
     def only(self, at: int) -> RankUpdate:
         here = slice(at, at + 1)
-        return SingleUpdate(self._residual_ss[here], self._cross[here], self.feasible[here], self.power[here])
+        return SingleUpdate(self._residual_ss[here], self._cross[here], self.feasible[here])
 
 
 class BlockUpdate(RankUpdate):
@@ -70,15 +74,18 @@ class BlockUpdate(RankUpdate):
     rank: Floats
 
     def __init__(self, vectors: Floats, rank: Floats) -> None:
+        super().__init__(rank, rank > 0)
         self._vectors = vectors
-        super().__init__(rank, rank > 0, np.einsum("umt,umt->u", vectors, vectors))
 
     def replace(self, unit: int, vectors: Floats) -> None:
         """Give one unit other vectors, one per independent feature."""
         self._vectors[unit] = 0.0
         self._vectors[unit, : len(vectors)] = vectors
         self.rank[unit], self.feasible[unit] = len(vectors), len(vectors) > 0
-        self.power[unit] = np.sum(vectors**2)
+
+    @property
+    def power(self) -> Floats:
+        return np.asarray(np.einsum("umt,umt->u", self._vectors, self._vectors))
 
     @property
     def vectors(self) -> Floats:
