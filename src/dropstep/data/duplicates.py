@@ -77,12 +77,13 @@ def _alike(values: NDArray[Any], columns: NDArray[np.intp]) -> NDArray[np.intp]:
     with np.errstate(invalid="ignore", over="ignore"):  # missing and infinite values
         sums = weights @ own.astype(np.float64, copy=False)
     columns, sums = columns[np.isfinite(sums)], sums[np.isfinite(sums)]
-    order = np.argsort(sums)
-    ordered = sums[order]
+    ordered = np.sort(sums)
     size = np.maximum(np.abs(ordered[1:]), np.abs(ordered[:-1]))
     with np.errstate(over="ignore"):
         close = np.diff(ordered) <= ROUNDING * size
-    mask = np.zeros(len(columns), dtype=bool)
+    if not close.any():  # an argsort takes several times as long as a sort
+        return columns[:0]
+    order, mask = np.argsort(sums), np.zeros(len(columns), dtype=bool)
     mask[order[1:]] |= close
     mask[order[:-1]] |= close
     return columns[mask]
