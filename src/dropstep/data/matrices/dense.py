@@ -21,7 +21,7 @@ SUMMED_SIZE = 2**18  # values (2 MB) that are summed at a time, while they are i
 SUMMED_ROWS = 256  # rows that are summed at a time: with more, sums of float32 would lose digits
 LONG_ROWS = 12  # rows of at least LONG values that are summed at a time: BLAS multiplies so few without copying them
 LONG = 2**12
-MIN_THREADED = 2**22  # values of X from which threads save more time than starting them takes
+MIN_THREADED = 2**24  # values of X from which threads save more time than starting them takes
 
 
 class Dense:
