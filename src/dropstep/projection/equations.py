@@ -88,8 +88,8 @@ class NormalEquations:
         n = S.X.shape[0]
         if isinstance(S.X, Dense) and S.X.values.flags.c_contiguous and S.means is not None and S.unweighted:
             means = S.means[0]
-            exact = S.X.dtype == np.float64 and np.all(n * means**2 <= MAX_MEAN * self.noise)
-            return _blocks_by_rows(S.X, None if exact else means, units)
+            small = S.X.dtype == np.float64 and np.all(n * means**2 <= MAX_MEAN * self.noise)
+            return _blocks_by_rows(S.X, means, units, centre=not small)
         found = np.empty((n_units, m, m))
         step = max(1, CENTRED_AT_A_TIME // (n * m))
         for i in range(0, n_units, step):
@@ -98,29 +98,30 @@ class NormalEquations:
         return found
 
 
-def _blocks_by_rows(X: Dense, centre: Floats | None, units: Indices) -> Floats:
+def _blocks_by_rows(X: Dense, means: Floats, units: Indices, *, centre: bool) -> Floats:
     """S among the features of units, for an X whose rows are contiguous, and a regression without weights.
 
-    The features are centred approximately; None if they need not be. Small units are multiplied several at a time, and
-    the products between units are discarded: fewer calls of BLAS. Threads would compete with those of BLAS, which keep
-    spinning after the products with the targets.
+    If the features are not centred before they are multiplied, their means must be exact. Small units are multiplied
+    several at a time, and the products between units are discarded: fewer calls of BLAS. Threads would compete with
+    those of BLAS, which keep spinning after the products with the targets.
     """
     (n_units, m), n = units.shape, X.shape[0]
     features = None if np.array_equal(units.ravel(), np.arange(X.shape[1])) else units.ravel()
+    means = means if features is None else means[features]
     at_a_time = math.gcd(n_units, max(1, PANEL // m))
-    width, height = at_a_time * m, ROWS if centre is None else max(1, ROW_BLOCK // units.size)
-    S, sums = np.zeros((n_units // at_a_time, width, width)), np.zeros(units.size)
+    width, height = at_a_time * m, max(1, ROW_BLOCK // units.size) if centre else ROWS
+    S, sums = np.zeros((n_units // at_a_time, width, width)), np.zeros(units.size) if centre else n * means
     for top in range(0, n, height):
         block = X.values[top : top + height]
         block = block if features is None else block.take(features, axis=1)
-        if centre is not None:
-            block = block - (centre if features is None else centre[features])
+        if centre:
+            block = block - means
+            sums += block.sum(axis=0)
         panels = block.reshape(len(block), -1, width).transpose(1, 0, 2)
         S += panels.transpose(0, 2, 1) @ panels
-        sums += np.ones(len(block)) @ block
     X.reads.add(n * units.size)
-    means = sums.reshape(-1, width, 1) / n
-    S -= n * means * means.transpose(0, 2, 1)
+    remaining = sums.reshape(-1, width, 1)  # if centred, the rounding errors of the means
+    S -= remaining * remaining.transpose(0, 2, 1) / n
     return np.asarray(np.einsum("uimin->uimn", S.reshape(-1, at_a_time, m, at_a_time, m))).reshape(*units.shape, m)
 
 
