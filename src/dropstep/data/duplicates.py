@@ -75,7 +75,8 @@ def _alike(values: NDArray[Any], columns: NDArray[np.intp]) -> NDArray[np.intp]:
     weights = np.random.default_rng(0).normal(size=len(values))
     own = values if len(columns) == values.shape[1] else values[:, columns]
     with np.errstate(invalid="ignore", over="ignore"):  # missing and infinite values
-        sums = weights @ own.astype(np.float64, copy=False)
+        # Without BLAS: its worker threads would keep spinning, and compete with those that read X next.
+        sums = np.einsum("i,ij->j", weights, own.astype(np.float64, copy=False))
     columns, sums = columns[np.isfinite(sums)], sums[np.isfinite(sums)]
     ordered = np.sort(sums)
     size = np.maximum(np.abs(ordered[1:]), np.abs(ordered[:-1]))
