@@ -1,4 +1,4 @@
-"""Sums of a matrix in memory: products with vectors and sums of squares, block by block, against NumPy as a whole."""
+"""A matrix in memory, against NumPy: sums of products and of squares, block by block, and copies of columns."""
 
 from __future__ import annotations
 
@@ -66,3 +66,13 @@ def test_few_vectors_are_summed_in_one_pass(order: Any) -> None:
     assert X.reads.n_passes == 1
     X.sums(np.ones((MAX_SUMMED + 1, 50)), None)
     assert X.reads.n_passes == 3
+
+
+def test_columns_that_are_copied_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dense, "MIN_TAKEN", 0)
+    for dtype in ("float64", "float32", "int16"):
+        X = (100 * rng.normal(size=(37, 23))).astype(dtype)
+        for features in (np.array([22, 0, 3, 3]), np.arange(23), np.empty(0, dtype=np.intp)):
+            taken = Dense(X).take(features)
+            assert taken.dtype == X.dtype
+            np.testing.assert_array_equal(taken, X[:, features])

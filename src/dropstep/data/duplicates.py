@@ -76,7 +76,8 @@ def _alike(values: NDArray[Any], columns: NDArray[np.intp]) -> NDArray[np.intp]:
     weights = _weights(len(values))
     own = values if len(columns) == values.shape[1] else values[:, columns]
     with np.errstate(invalid="ignore", over="ignore"):  # missing and infinite values
-        sums = weights @ own.astype(np.float64, copy=False)
+        # Without BLAS: its worker threads would keep spinning, and compete with those that read X next.
+        sums = np.einsum("i,ij->j", weights, own.astype(np.float64, copy=False))
         finite = np.isfinite(sums)
         columns, sums = columns[finite], sums[finite]
         ordered = np.sort(sums)

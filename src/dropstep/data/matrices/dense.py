@@ -21,6 +21,7 @@ SUMMED_SIZE = 2**18  # values (2 MB) that are summed at a time, while they are i
 SUMMED_ROWS = 256  # rows that are summed at a time: with more, sums of float32 would lose digits
 LONG_ROWS = 12  # rows of at least LONG values that are summed at a time: BLAS multiplies so few without copying them
 LONG = 2**12
+MIN_TAKEN = 2**20  # values from which columns are copied in threads: each is read from another cache line
 MIN_THREADED = 2**24  # values of X from which threads save more time than starting them takes
 
 
@@ -55,7 +56,13 @@ class Dense:
         """A copy of a few columns; np.take reads rows that are contiguous in memory faster than indexing does."""
         self.reads.add(len(features) * len(self.values))
         X = self.values
-        return np.take(X, features, axis=1) if X.flags.c_contiguous else X[:, features]
+        if not X.flags.c_contiguous:
+            return X[:, features]
+        if len(features) * len(X) < MIN_TAKEN:
+            return np.take(X, features, axis=1)
+        taken = np.empty((len(X), len(features)), dtype=X.dtype)
+        in_threads(partial(_take_rows, X, features, taken), len(X))
+        return taken
 
     def multiply(self, vectors: Floats, out: Floats | None = None, *, in_double: bool = False) -> Floats:
         """vectors @ X as float64; a float32 X is multiplied in float32, unless in_double."""
@@ -190,6 +197,12 @@ def squares(X: NDArray[Any], weights: Floats | None) -> Floats:
     for here, columns, block in _float64_blocks(X):
         total[columns] += _sum_of_squares(block, None if weights is None else weights[here])
     return total
+
+
+def _take_rows(X: NDArray[Any], features: Indices, taken: NDArray[Any], rows: slice) -> Floats:
+    """Copy some columns of some rows into `taken`; there is nothing to sum. Clipping avoids a buffer."""
+    np.take(X[rows], features, axis=1, out=taken[rows], mode="clip")
+    return np.empty(0)
 
 
 def _sums_of_rows(X: NDArray[Any], vectors: NDArray[Any], weights: Floats | None, rows: slice) -> Floats:
