@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.coefficients import Coefficients
-from dropstep.models.base import Bools, CriterionInfo, Floats, Indices, Scan, Units
+from dropstep.models.base import Bools, Floats, Indices, Scan, Units
 from dropstep.models.capabilities import BestSets
 from dropstep.models.least_squares.coefficients import Solution, coefficients
 from dropstep.models.least_squares.criteria import Criterion, Size
@@ -48,6 +48,7 @@ class LeastSquares:
     ) -> None:
         self.problem, self.criterion, self.units, self._rows = problem, criterion, units, rows
         self._max_size = math.inf if max_features is None or units.members is not None else float(max_features)
+        self.criterion_info = criterion.info
         self.permuted: PermutedResiduals | None = None  # where the rows are known
         self._selected: list[int] = []
         self._solution: Solution | None = None
@@ -78,10 +79,6 @@ class LeastSquares:
     @property
     def solver(self) -> str:
         return self.problem.solver
-
-    @property
-    def criterion_info(self) -> CriterionInfo:
-        return self.criterion.info
 
     @property
     def n(self) -> float:

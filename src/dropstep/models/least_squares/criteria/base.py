@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from numbers import Real
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -45,7 +44,7 @@ class Criterion:
     monotone: ClassVar[bool] = False  # whether no feature can worsen the score
     share: ClassVar[bool] = True  # whether gains are shares, so that 0.05 is a plausible threshold
 
-    @cached_property
+    @property
     def info(self) -> CriterionInfo:
         """What rules need to know."""
         return CriterionInfo(self.name, self.penalised, self.monotone, self.share)
