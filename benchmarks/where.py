@@ -16,7 +16,6 @@ from benchmarks.bars import SMALL, SQUARE, TALL, WIDE
 from benchmarks.measure import PAUSE, SHORT, clock, interleaved, yardsticks
 from dropstep import select
 from dropstep.data.columns import Columns
-from dropstep.data.matrices import dense
 from dropstep.models.least_squares import problem
 from dropstep.models.least_squares.model import LeastSquares
 from dropstep.projection.projection import Projection
@@ -25,8 +24,7 @@ from dropstep.search.search import Search
 # Timed functions; the time of a part excludes that of the parts it calls.
 PARTS: dict[str, tuple[tuple[Any, str], ...]] = {
     "moments: class sums, X'X": ((problem, "of_rows"),),
-    "columns: sums of squares": ((dense, "in_threads"),),
-    "columns: column sums, products with y": ((problem, "columns_of"),),
+    "columns: sums, squares, products with y": ((problem, "columns_of"),),
     "columns: products with features": ((Columns, "products"),),
     "update of the residuals": tuple((Projection, name) for name in ("add", "remove", "update")),
     "gains": tuple((LeastSquares, name) for name in ("additions", "removals")),

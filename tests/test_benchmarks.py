@@ -207,7 +207,7 @@ def test_the_profile_tells_all_of_the_time_and_leaves_nothing_behind():
     measured = where.measured("some table", X, partial(select, X, y), 1)
     lines = list(measured.lines())
     assert lines[0].startswith("some table: ")
-    assert any("columns: sums of squares (1 calls)" in line for line in lines)
+    assert any("columns: sums, squares, products with y (1 calls)" in line for line in lines)
     shares = [float(line.split("%")[0]) for line in lines[1:-1]]
     assert abs(sum(shares) - 100) < 1
     assert sum(measured.as_json()["passes"].values()) == pytest.approx(measured.seconds / measured.one_pass)

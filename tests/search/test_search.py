@@ -20,6 +20,7 @@ from dropstep.models.least_squares.criteria import CRITERIA
 from dropstep.models.least_squares.family import LeastSquaresProblem
 from dropstep.models.least_squares.problem import problem_of
 from dropstep.parameters import Parameters
+from dropstep.projection import equations as normal_equations
 from dropstep.projection.projection import Projection
 from dropstep.running import searching
 from dropstep.search.moves import Move
@@ -194,8 +195,9 @@ def check_invariant(projection: Projection) -> None:
 
 @pytest.mark.parametrize("classes", [0, 3])
 @pytest.mark.parametrize("solver", ["gram", "columns"])
-def test_frozen_features_are_brought_up_to_date(solver: str, classes: int) -> None:
-    """A table large enough for freezing and prefetching: residuals are exact whichever features were asked for."""
+def test_frozen_features_are_brought_up_to_date(solver: str, classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table that is frozen and prefetched like a large one: residuals are exact whichever features were queried."""
+    monkeypatch.setattr(normal_equations, "SMALL_TABLE", 0)
     rng = np.random.default_rng(5)
     X = rng.normal(size=(300, 1200)) + rng.normal(size=(300, 1))
     y = X[:, :9].sum(axis=1) + rng.normal(size=300)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from dropstep.data.columns import Columns
+from dropstep.data.columns import SMALL, Columns
 from dropstep.projection.equations import NormalEquations
 
 Floats = NDArray[np.float64]
@@ -159,7 +159,8 @@ class RowsBasis:
         self.recompute_below = 1e-2 if single else 1e-5
         # A product with 16 vectors takes little longer than one with 4, and one with 32 half as long again; its result
         # must stay a small part of X.
-        self.batch_limits = (0, 0) if equations.small else (min(16, 1 + n // 32), min(32, 1 + n // 32))
+        small = self.columns.X.size <= SMALL
+        self.batch_limits = (0, 0) if small else (min(16, 1 + n // 32), min(32, 1 + n // 32))
         self.targets = None if equations.targets is None else equations.targets.copy()
         self.size = 0
         self._Q = np.empty((n, 8), order="F")

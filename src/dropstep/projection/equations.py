@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.data.columns import SMALL, Columns
+from dropstep.data.columns import Columns
 from dropstep.data.matrices.dense import Dense
 
 Floats = NDArray[np.float64]
@@ -22,7 +22,8 @@ ROW_BLOCK = 2**18  # values (2 MB) of rows that are centred, and multiplied whil
 ROWS = 2**10  # rows that are multiplied at a time, if they need not be centred
 MAX_MEAN = 10.0  # squared mean / variance up to which products lose no more than a digit if columns are not centred
 PANEL = 12  # columns that are multiplied by each other at a time, where units have fewer
-SMALL_GRAM = 1000  # features up to which updating all of them costs no more than updating some
+SMALL_TABLE = 2**20  # values of X (8 MB), which stay in the cache,
+SMALL_GRAM = 1000  # or features of a Gram matrix up to which updating all of them costs no more than updating some
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +74,8 @@ class NormalEquations:
     @cached_property
     def small(self) -> bool:
         """True if updating all features costs no more than updating some."""
-        return self.scatter.X.size <= SMALL if isinstance(self.scatter, Columns) else self.n_features <= SMALL_GRAM
+        S = self.scatter
+        return S.X.size <= SMALL_TABLE if isinstance(S, Columns) else self.n_features <= SMALL_GRAM
 
     def block(self, features: Indices) -> Floats:
         """S among a few features."""
