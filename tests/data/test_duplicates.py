@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_diabetes
 
 from dropstep import SelectionPath, select
+from dropstep.data import duplicates
 from dropstep.data.duplicates import repeated
 
 
@@ -26,6 +27,16 @@ def slow(values: np.ndarray) -> dict[int, int]:
 @settings(max_examples=60, deadline=None)
 @given(st.integers(2, 90), st.integers(1, 12), st.integers(0, 10**6), st.sampled_from(["normal", "binary", "tiny"]))
 def test_as_by_comparing_every_pair(n, p, seed, kind):
+    as_by_comparing_every_pair(n, p, seed, kind)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_blocks_of_few_rows(seed, monkeypatch):
+    monkeypatch.setattr(duplicates, "BLOCK_SIZE", 100)
+    as_by_comparing_every_pair(90, 12, seed, ["normal", "binary"][seed % 2])
+
+
+def as_by_comparing_every_pair(n, p, seed, kind):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, p)) if kind != "binary" else rng.integers(0, 2, size=(n, p)).astype(float)
     X = X[:, rng.integers(0, p, size=p)] * (1e-200 if kind == "tiny" else 1)

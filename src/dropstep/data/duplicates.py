@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,8 @@ from dropstep.data.encoding import Encoding
 from dropstep.data.table import MAX_LISTED, Table
 
 N_FIRST = 64  # rows that decide which columns may be equal
+WEIGHTS = np.random.default_rng(0).normal(size=N_FIRST)
+BLOCK_SIZE = 2**17  # values (1 MB) that are compared at a time
 ROUNDING = 1e-10  # relative difference of two sums of the same numbers
 
 
@@ -54,32 +55,26 @@ def duplicates_note(
 
 def repeated(values: NDArray[Any]) -> dict[int, int]:
     """Columns that equal an earlier one, with the first that they equal; constant columns are omitted."""
-    suspects = _alike(values[:N_FIRST], np.arange(values.shape[1]))
-    if len(suspects) and len(values) > N_FIRST:
-        suspects = _alike(values, suspects)
-    first: dict[bytes, int] = {}
+    suspects = _alike(values[:N_FIRST])
+    if not len(suspects):
+        return {}
+    hashes, varying = _hashes(values, suspects)
+    first: dict[int, int] = {}
     found = {}
-    for j in sorted(suspects.tolist()):
-        column = np.ascontiguousarray(values[:, j]) + 0.0  # -0.0 equals 0.0
-        if (column == column[0]).all():
-            continue
-        earlier = first.setdefault(column.tobytes(), j)
+    for j, value in zip(suspects[varying].tolist(), hashes[varying].tolist(), strict=True):
+        earlier = first.setdefault(value, j)
         if earlier != j:
             found[j] = earlier
     return found
 
 
-def _alike(values: NDArray[Any], columns: NDArray[np.intp]) -> NDArray[np.intp]:
+def _alike(values: NDArray[Any]) -> NDArray[np.intp]:
     """Columns whose sum with random weights is that of another one, up to rounding."""
-    if len(columns) < 2:
-        return columns[:0]
-    weights = _weights(len(values))
-    own = values if len(columns) == values.shape[1] else values[:, columns]
     with np.errstate(invalid="ignore", over="ignore"):  # missing and infinite values
         # Without BLAS: its worker threads would keep spinning, and compete with those that read X next.
-        sums = np.einsum("i,ij->j", weights, own.astype(np.float64, copy=False))
-        finite = np.isfinite(sums)
-        columns, sums = columns[finite], sums[finite]
+        sums = np.einsum("i,ij->j", WEIGHTS[: len(values)], values.astype(np.float64, copy=False))
+        columns: NDArray[np.intp] = np.isfinite(sums).nonzero()[0]
+        sums = sums[columns]
         ordered = np.sort(sums)
         size = np.maximum(np.abs(ordered[1:]), np.abs(ordered[:-1]))
         close = ordered[1:] - ordered[:-1] <= ROUNDING * size
@@ -91,10 +86,24 @@ def _alike(values: NDArray[Any], columns: NDArray[np.intp]) -> NDArray[np.intp]:
     return columns[mask]
 
 
-@lru_cache(maxsize=1)  # those of the first rows, which every table needs
-def _weights(n_rows: int) -> NDArray[np.float64]:
-    """Random weights of rows."""
-    return np.random.default_rng(0).normal(size=n_rows)
+def _hashes(values: NDArray[Any], columns: NDArray[np.intp]) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+    """A hash of each of some columns, and which of them vary and have no missing values.
+
+    The hash is the sum of the bits of the values times random odd numbers, modulo 2^64.
+    """
+    rng, height = np.random.default_rng(0), max(1, BLOCK_SIZE // len(columns))
+    hashes, finite = np.zeros(len(columns), dtype=np.uint64), np.ones(len(columns), dtype=bool)
+    varying = ~finite
+    first = values[0].take(columns)
+    for top in range(0, len(values), height):
+        block = values[top : top + height].take(columns, axis=1).astype(np.float64, copy=False)
+        varying |= (block != first).any(axis=0)
+        finite &= np.isfinite(block).all(axis=0)
+        bits = (block + 0.0).view(np.uint64)  # -0.0 equals 0.0
+        bits ^= bits >> np.uint64(32)  # the low bits of small integers are 0
+        bits *= rng.integers(2**63, size=(len(block), 1), dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+        hashes += bits.sum(axis=0)
+    return hashes, varying & finite
 
 
 def _features(columns: dict[int, int], encoding: Encoding | None, excluded: Collection[int]) -> dict[int, int]:
