@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dropstep.data import threads
 from dropstep.data.matrices import dense
 from dropstep.data.matrices.dense import LONG_ROWS, MAX_SUMMED, Dense
 
@@ -51,7 +52,8 @@ def test_sums_of_float32_do_not_lose_digits_with_the_number_of_rows(
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_sums_that_are_not_finite_do_not_warn(order: Any) -> None:
+def test_sums_that_are_not_finite_do_not_warn(order: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "n_threads", lambda: 2)  # where the state of this thread does not hold
     X = np.asarray([[np.inf, 1e200, np.nan], [-np.inf, 1e200, 1.0]] * 20, order=order)
     with np.errstate(invalid="ignore", over="ignore"):
         product, squares = Dense(X).sums(np.ones((1, len(X))), None)

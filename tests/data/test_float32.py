@@ -107,3 +107,13 @@ def test_large_and_small_float32(classes: int) -> None:
         for factor in (1e15, 1e-15, 1e30, 1e-30):
             scaled = (X * factor).astype(np.float32)
             assert select(scaled, y).selected == select(scaled.astype(np.float64), y).selected
+
+
+@pytest.mark.parametrize(("n", "p"), [(300, 1000), (250, 4500)])
+@pytest.mark.parametrize("constant", [0.1, 1 / 3, 1000.1, 2.2e5])
+def test_a_constant_column_needs_no_float64(n: int, p: int, constant: float) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, p)).astype(np.float32)
+    X[:, 5] = constant
+    path = select(X, X[:, 0] + rng.normal(size=n), max_features=2, solver="columns")
+    assert not any("float32" in note for note in path.notes)

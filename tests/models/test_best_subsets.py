@@ -350,3 +350,11 @@ def test_a_criterion_of_rank_updates_only_has_no_bounds():
     path = select(X, y, strategy="exhaustive", criterion=Charged())
     assert path.n_evaluations == 31
     assert set(STRATEGIES) >= {"beam", "exhaustive"}
+
+
+@pytest.mark.parametrize("p", [4, 2_000])
+def test_nothing_to_choose(p: int) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, p)), rng.normal(size=300)
+    assert select(X, y, strategy="exhaustive", criterion="bic", exclude=range(p)).selected == ()
+    assert select(X[:, :4], y, strategy="exhaustive", criterion="bic", include=range(4)).selected == (0, 1, 2, 3)

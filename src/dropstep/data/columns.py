@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dropstep.data.matrices.base import Blocked, Exponents, Matrix
 from dropstep.data.matrices.dense import Dense
 from dropstep.data.matrices.sparse import Sparse, large_means
-from dropstep.data.scale import rescaled
+from dropstep.data.scale import CONSTANT, rescaled
 from dropstep.data.table import Table, refuse_missing
 from dropstep.data.target import Categorical, Continuous, Target
 
@@ -238,7 +238,7 @@ def _exceeds_float32(means: Floats, diagonal: Floats, counts: Floats) -> bool:
     sd = np.sqrt(diagonal / counts.sum())
     mean = np.abs(means).max(axis=0)
     extreme = (mean > MAX_FLOAT32_MEAN * sd) | (sd > MAX_FLOAT32_SD) | (sd < 1 / MAX_FLOAT32_SD)
-    return bool(np.any(extreme, where=sd > 0))
+    return bool(np.any(extreme, where=sd > CONSTANT * mean))
 
 
 def _classes(target: Target, n: int, weights: Floats | None) -> tuple[NDArray[np.intp] | None, Floats, Floats]:

@@ -63,7 +63,7 @@ def repeated(values: NDArray[Any]) -> dict[int, int]:
     found = {}
     for j, value in zip(suspects[varying].tolist(), hashes[varying].tolist(), strict=True):
         earlier = first.setdefault(value, j)
-        if earlier != j:
+        if earlier != j and np.array_equal(values[:, earlier], values[:, j]):
             found[j] = earlier
     return found
 

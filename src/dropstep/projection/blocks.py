@@ -102,7 +102,7 @@ class Downdates:
         self._returned += np.multiply.outer(v, v)
         self._rows = np.concatenate([self._rows[:place], self._rows[place + 1 :]])
         self.removed.append(feature)
-        self.precise = not np.count_nonzero((self._diagonal <= self._least)[self._rows])
+        self.precise = np.count_nonzero((self._diagonal > self._least)[self._rows]) == len(self._rows)
         self._n_columns = k + 1
         if self._n_columns == REMOVALS_AT_A_TIME:
             self._subtract()

@@ -49,7 +49,7 @@ class Prefetcher:
         """Least and largest number of features to prefetch in a product with `needed` other vectors.
 
         `room` features can still be added; the ones that will be are not known, so that a few more are prefetched.
-        None is for the last one: a product with two vectors takes as long as two passes.
+        Nothing is prefetched before the last addition: a product with two vectors takes as long as two passes.
         """
         most = int(min(self._maximum - needed, max(room, FEW)))
         if most <= 0 or room <= 1:

@@ -45,7 +45,7 @@ def optimum(search: Search, n_best: int, price: float) -> Optimum:
 def _best_sets(search: Search, n_best: int) -> BestSets:
     limit, pool = search.rules.max_features, search.pool
     max_size = len(pool) if limit is None else min(len(pool), limit - len(search.selected))
-    if isinstance(search.model, Bounds):
+    if len(pool) and isinstance(search.model, Bounds):
         found = search.model.best_sets(pool, max_size, n_best, search.ended)
         if found is not None:
             search.n_evaluations += found.n_evaluations

@@ -18,9 +18,9 @@ MAX_SEPARATE_PRODUCTS = 3  # vectors up to which float32 products are faster one
 FLOAT32_BLOCK_COLUMNS = 2500  # columns of a float32 matrix product, which is faster in blocks than as a whole
 MAX_SUMMED = 4  # vectors up to which products are summed in the same pass as squares
 SUMMED_SIZE = 2**18  # values (2 MB) that are summed at a time, while they are in the cache
-SUMMED_ROWS = 256  # rows that are summed at a time: with more, sums of float32 would lose digits
-LONG_ROWS = 12  # rows of at least LONG values that are summed at a time: BLAS multiplies so few without copying them
-LONG = 2**12
+SUMMED_ROWS = 256  # rows of float32 that are summed at a time: with more, digits would be lost
+LONG = 2**12  # values of a row from which
+LONG_ROWS = 12  # rows are summed at a time: BLAS multiplies so few without copying them
 MIN_TAKEN = 2**20  # values from which columns are copied in threads: each is read from another cache line
 MIN_THREADED = 2**24  # values of X from which threads save more time than starting them takes
 
@@ -208,7 +208,11 @@ def _take_rows(X: NDArray[Any], features: Indices, taken: NDArray[Any], rows: sl
 def _sums_of_rows(X: NDArray[Any], vectors: NDArray[Any], weights: Floats | None, rows: slice) -> Floats:
     """Products of some rows of X with vectors, and sums of squares."""
     total, product = np.zeros((len(vectors) + 1, X.shape[1])), np.empty((len(vectors), X.shape[1]), vectors.dtype)
-    step = max(1, min(SUMMED_ROWS if X.shape[1] < LONG else LONG_ROWS, SUMMED_SIZE // X.shape[1]))
+    step = max(1, SUMMED_SIZE // X.shape[1])
+    if X.shape[1] >= LONG:
+        step = min(step, LONG_ROWS)
+    elif vectors.dtype == np.float32:
+        step = min(step, SUMMED_ROWS)
     with np.errstate(invalid="ignore", over="ignore"):  # in a thread; sums that are not finite are refused later
         for start in range(rows.start, rows.stop, step):
             here = slice(start, min(start + step, rows.stop))

@@ -64,7 +64,7 @@ def _dependence(model: LeastSquares, table: Table, excluded: set[int]) -> Iterat
 
 
 def _condition(model: LeastSquares) -> float:
-    """Condition number of the selected features, scaled to unit length, or a bound of it that needs no caution.
+    """Condition number of the selected features, scaled to unit length; an upper bound on it, if that is small enough.
 
     The square of the bound is the product of the squared Frobenius norms: the number of features times the sum of their
     variance inflation factors.

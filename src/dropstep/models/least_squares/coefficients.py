@@ -48,7 +48,7 @@ class Solution:
         both = np.zeros((size, q + size), order="F")
         both[:, :q] = Z
         both[:, q:].flat[:: size + 1] = 1.0
-        both = lapack.dgesv(R, both, overwrite_b=True)[2] if size else both
+        both = lapack.dgesv(R, both, overwrite_b=True)[2] if size else both  # R is regular: columns are independent
         return cls(np.array(projection.independent, dtype=np.intp), both[:, :q], both[:, q:])
 
     @cached_property

@@ -235,7 +235,7 @@ class LeastSquares:
 
     def _leaves_too_little(self, update: RankUpdate) -> bool:
         """True if some addition would leave a residual of which a Gram matrix keeps few digits."""
-        if self.problem.sign > 0 or self.problem.n_targets > 1 or not len(update.power):
+        if self.problem.sign > 0 or self.problem.n_targets > 1 or not len(update.feasible):
             return False
         least = self.explained.trace - float(update.power.max())
         return least < FEW_DIGITS * float(self.problem.base[0, 0])

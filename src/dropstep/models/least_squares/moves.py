@@ -30,7 +30,7 @@ class Moves(Protocol):
         ...
 
     def removals(self, projection: Projection, units: Indices) -> RankUpdate:
-        """Updates by removing each selected unit."""
+        """Updates by removing each selected unit; units ascend."""
         ...
 
     def rank(self, units: Sequence[int]) -> int:
@@ -123,7 +123,7 @@ class GroupMoves:
 class ResidualBlocks:
     """Gram matrices of the residuals of units with the same number m of features, given the selected features.
 
-    Invariant, for the units that were queried last and the directions W that there were: residual = scatter - W'W. A
+    Invariant, for the units that were queried last and the directions W at that time: residual = scatter - W'W. A
     later query subtracts the new directions only, unless the basis was rotated.
 
     Parameters

@@ -125,7 +125,7 @@ class Problem:
 
     @cached_property
     def scales(self) -> Floats:
-        """Products of the square roots of the diagonal of `base`: a residual matrix relative to the total."""
+        """Products of the square roots of the diagonal of `base`, by which a residual matrix is divided."""
         scale = np.sqrt(np.diagonal(self.base))
         return np.outer(scale, scale)
 

@@ -13,6 +13,7 @@ from dropstep.result import PartialTest
 
 Floats = NDArray[np.float64]
 
+MAX_TERMS = 10_000  # of a series that takes about b terms
 TINIEST, UNDERFLOW = np.finfo(np.float64).tiny, 1e-290  # p-values below are computed by their logarithm
 
 
@@ -59,10 +60,8 @@ class WilksTest:
         x = np.clip(partial, TINIEST, 1.0) ** (1 / power)
         p = special.betainc(a, b, x)
         log_p, tiny = np.log(np.maximum(p, TINIEST)), p < UNDERFLOW
-        if tiny.any():  # I_x(a, b) = x^a (1 - x)^b / (a B(a, b)) 2F1(a + b, 1; a + 1; x)
-            a, b, x = a[tiny], b[tiny], x[tiny]
-            series = np.log(special.hyp2f1(a + b, 1.0, a + 1, x))
-            log_p[tiny] = a * np.log(x) + b * np.log1p(-x) - np.log(a) - special.betaln(a, b) + series
+        if tiny.any():
+            log_p[tiny] = _log_lower_tail(a[tiny], b[tiny], x[tiny])
         return np.where(judged, log_p, 0.0)
 
     def f_test(self, partial: float, size: float, rank: float) -> PartialTest | None:
@@ -87,3 +86,18 @@ class WilksTest:
         power = math.sqrt((product**2 - 4) / spread) if spread > 0 and product > 2 else 1.0
         first = error + hypothesis - (variates + hypothesis + 1) / 2
         return (first * power - (product - 2) / 2) / 2, product / 2, power
+
+
+def _log_lower_tail(a: Floats, b: Floats, x: Floats) -> Floats:
+    """log I_x(a, b), the distribution function of Beta(a, b), where it is so small that it underflows.
+
+    I_x(a, b) = x^a (1 - x)^(b - 1) / (a B(a, b)) 2F1(1 - b, 1; a + 1; x / (x - 1)). Far below the mean, a / (a + b),
+    the terms of the series decrease, and are positive up to the b-th one. SciPy's hyp2f1 fails for large a.
+    """
+    odds, term, series = x / (1 - x), np.ones_like(x), np.ones_like(x)
+    for k in range(MAX_TERMS):
+        term = term * odds * (b - 1 - k) / (a + 1 + k)
+        series += term
+        if np.all(np.abs(term) <= np.finfo(np.float64).eps * series):
+            break
+    return a * np.log(x) + (b - 1) * np.log1p(-x) - np.log(a) - special.betaln(a, b) + np.log(series)
