@@ -12,7 +12,7 @@ from dropstep.data.encoding import Encoding
 from dropstep.data.table import MAX_LISTED, Table
 
 N_FIRST = 64  # rows that decide which columns may be equal
-WEIGHTS = np.random.default_rng(0).normal(size=N_FIRST)
+WEIGHTS = np.random.default_rng(0).normal(size=N_FIRST)  # of these rows
 BLOCK_SIZE = 2**17  # values (1 MB) that are compared at a time
 ROUNDING = 1e-10  # relative difference of two sums of the same numbers
 

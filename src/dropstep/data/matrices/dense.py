@@ -19,8 +19,8 @@ FLOAT32_BLOCK_COLUMNS = 2500  # columns of a float32 matrix product, which is fa
 MAX_SUMMED = 4  # vectors up to which products are summed in the same pass as squares
 SUMMED_SIZE = 2**18  # values (2 MB) that are summed at a time, while they are in the cache
 SUMMED_ROWS = 256  # rows of float32 that are summed at a time: with more, digits would be lost
-LONG = 2**12  # values of a row from which
-LONG_ROWS = 12  # rows are summed at a time: BLAS multiplies so few without copying them
+LONG = 2**12  # number of columns from which rows are long
+LONG_ROWS = 12  # long rows that are summed at a time: BLAS multiplies so few without copying them
 MIN_TAKEN = 2**20  # values from which columns are copied in threads: each is read from another cache line
 MIN_THREADED = 2**24  # values of X from which threads save more time than starting them takes
 
