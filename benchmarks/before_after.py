@@ -2,12 +2,14 @@
 
 Two processes, one per checkout, hold the same data; each workload is timed in alternating rounds, and the best of each
 side is printed with their ratio. With one thread (OMP_NUM_THREADS=1) and processor time, other programs on the machine
-matter little.
+matter little. With --search both sides search, and report no more than the first release did: the coefficients, the
+fingerprint of the rows, notes, repeated columns, the tests of steps and the nearest alternatives are left out.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import subprocess
 import sys
@@ -20,6 +22,14 @@ from typing import Any
 import numpy as np
 
 HERE = Path(__file__).resolve().parents[1]
+REPORTS: dict[
+    str, dict[str, Any]
+] = {  # of a path, by module: names, and what a search that does not report them calls instead
+    "dropstep.select": {"_coefficients": None, "Fingerprint.of": None, "_notes": ()},
+    "dropstep.data.sample": {"duplicates_note": ()},
+    "dropstep.models.least_squares.model": {"PartialTests.one": None},
+    "dropstep.search.search": {"near_tie": None, "refused": None},
+}
 WORKLOADS = {  # rows, features, features with an effect, calls per round, parameters
     "small, 442 x 10": (442, 10, 5, 40, {}),
     "middle, 1,000 x 100": (1_000, 100, 10, 10, {}),
@@ -54,9 +64,25 @@ def workload(name: str) -> tuple[Callable[[], Any], int]:
     return lambda: select(X, y, **params), repeats
 
 
-def serve() -> None:
+def leave_out_reports() -> None:
+    """Replace what a path reports by nothing, where this checkout has it."""
+    for module, names in REPORTS.items():
+        try:
+            found = importlib.import_module(module)
+        except ImportError:
+            continue
+        for name, nothing in names.items():
+            *owner, attribute = name.split(".")
+            holder = getattr(found, owner[0], None) if owner else found
+            if hasattr(holder, attribute):
+                setattr(holder, attribute, lambda *_, nothing=nothing: nothing)
+
+
+def serve(*, search_only: bool) -> None:
     """Time the workload that each line of the input names, and print the best time."""
     warnings.simplefilter("ignore")
+    if search_only:
+        leave_out_reports()
     made: dict[str, tuple[Callable[[], Any], int]] = {}
     for line in sys.stdin:
         name = line.rstrip("\n")
@@ -77,13 +103,14 @@ def main() -> None:
     parser.add_argument("--before", metavar="FOLDER", type=Path, help="the other checkout")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--only", nargs="*", default=[], help="workloads whose name contains one of these")
+    parser.add_argument("--search", action="store_true", help="without what a path reports")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.serve:
-        return serve()
+        return serve(search_only=args.search)
     if args.before is None:
         parser.error("--before is required")
-    command = [sys.executable, "-m", "benchmarks.before_after", "--serve"]
+    command = [sys.executable, "-m", "benchmarks.before_after", "--serve", *["--search"][: args.search]]
     sides = [
         subprocess.Popen(
             command, stdin=-1, stdout=-1, text=True, cwd=HERE, env=os.environ | {"PYTHONPATH": str(root / "src")}
