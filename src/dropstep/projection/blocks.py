@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 from scipy.linalg import lapack
 
+from dropstep.data.threads import one_thread
+
 Floats = NDArray[np.float64]
 
 REMOVALS_AT_A_TIME = 32  # removals that are subtracted from the inverse in one product
+ONE_THREAD_FROM, ONE_THREAD_BELOW = 64, 512  # features whose factorisation one thread completes sooner than several
 LOST_BELOW = 1e-4  # share of its first value below which a diagonal element of the inverse has lost too many digits
 
 
@@ -28,7 +34,8 @@ def leading_factor(residual: Floats, noise: Floats, tolerance: float) -> tuple[F
     """
     varying = np.isfinite(noise)
     m = len(noise) if varying.all() else int(varying.argmin())
-    R, failed = lapack.dpotrf(residual[:m, :m], lower=0, clean=1)
+    with _threads(m):
+        R, failed = lapack.dpotrf(residual[:m, :m], lower=0, clean=1)
     m = failed - 1 if failed else m
     R = R[:m, :m]
     pivots = np.diagonal(R)
@@ -42,7 +49,8 @@ def leading_factor(residual: Floats, noise: Floats, tolerance: float) -> tuple[F
 def extended_inverse(inverse: Floats, new: Floats) -> Floats:
     """The inverse of an upper triangle, from that of its leading part and its other columns."""
     known, size = len(inverse), len(new)
-    corner: Floats = np.triu(lapack.dtrtri(new[known:])[0])
+    with _threads(size - known):
+        corner: Floats = np.triu(lapack.dtrtri(new[known:])[0])
     if not known:
         return corner
     extended = np.zeros((size, size))
@@ -52,11 +60,16 @@ def extended_inverse(inverse: Floats, new: Floats) -> Floats:
     return extended
 
 
+def _threads(m: int) -> AbstractContextManager[Any]:
+    """One thread for a small matrix: those of SciPy's BLAS would compete with those that NumPy's keeps spinning."""
+    return one_thread() if ONE_THREAD_FROM <= m < ONE_THREAD_BELOW else nullcontext()
+
+
 class Downdates:
     """inv(S_AA) while features are removed one after the other.
 
     With N = inv(S_AA), removing feature i subtracts u u' from N and u u_C' from N C_A, where u = N_i / sqrt(N_ii) and
-    u_C is the same share of row i of N C_A. Only the column of a removed feature is needed in between, so that the
+    u_C is the same share of row i of N C_A. Only the row of a removed feature is needed in between, so that the
     products of several removals are subtracted together.
 
     Attributes
@@ -77,8 +90,8 @@ class Downdates:
         self._least = LOST_BELOW * self._diagonal
         self._explained, self._returned = Z.T @ Z, np.zeros((Z.shape[1], Z.shape[1]))
         self._rows = np.arange(len(inverse))  # of the features that are still selected
-        self._columns = np.empty((len(inverse), REMOVALS_AT_A_TIME))
-        self._n_columns = 0
+        self._subtrahends = np.empty((REMOVALS_AT_A_TIME, len(inverse)))  # u of each removal since the last product
+        self._n_pending = 0
 
     @property
     def explained(self) -> Floats:
@@ -92,10 +105,9 @@ class Downdates:
 
     def remove(self, place: int, feature: int) -> None:
         """Remove the feature at a place among those that are still selected."""
-        row, k = self._rows[place], self._n_columns
-        length = np.sqrt(self._diagonal[row])
-        u = self._columns[:, k]
-        u[:] = (self._inverse[:, row] - self._columns[:, :k] @ self._columns[row, :k]) / length
+        row, k = self._rows[place], self._n_pending
+        length, pending, u = np.sqrt(self._diagonal[row]), self._subtrahends[:k], self._subtrahends[k]
+        np.divide(self._inverse[row] - pending[:, row] @ pending, length, out=u)
         v = self._products[row] / length
         self._products -= np.multiply.outer(u, v)
         self._diagonal -= np.square(u)
@@ -103,14 +115,14 @@ class Downdates:
         self._rows = np.concatenate([self._rows[:place], self._rows[place + 1 :]])
         self.removed.append(feature)
         self.precise = np.count_nonzero((self._diagonal > self._least)[self._rows]) == len(self._rows)
-        self._n_columns = k + 1
-        if self._n_columns == REMOVALS_AT_A_TIME:
+        self._n_pending = k + 1
+        if self._n_pending == REMOVALS_AT_A_TIME:
             self._subtract()
 
     def _subtract(self) -> None:
         """Subtract the products of the removals, and forget the features that were removed."""
-        at, columns = self._rows, self._columns[self._rows]
+        at, pending = self._rows, self._subtrahends[:, self._rows]
         self._inverse = self._inverse[np.ix_(at, at)]
-        self._inverse -= columns @ columns.T
+        self._inverse -= pending.T @ pending
         self._products, self._diagonal, self._least = self._products[at], self._diagonal[at], self._least[at]
-        self._rows, self._columns, self._n_columns = np.arange(len(at)), np.empty_like(columns), 0
+        self._rows, self._subtrahends, self._n_pending = np.arange(len(at)), np.empty_like(pending), 0
