@@ -12,6 +12,8 @@ from dropstep import BIC, EBIC, Significance, StopReason, select
 from dropstep.data.table import Table
 from dropstep.data.target import as_target
 from dropstep.models.base import Units
+from dropstep.models.least_squares.criteria.linear import RSS
+from dropstep.models.least_squares.model import LeastSquares
 from dropstep.models.least_squares.moves import ResidualBlocks
 from dropstep.models.least_squares.problem import problem_of
 from dropstep.projection.projection import Projection
@@ -171,3 +173,26 @@ def test_residual_blocks_are_those_of_residual_columns(seed: int, solver: Any) -
         residuals = centred - A @ np.linalg.lstsq(A, centred, rcond=1e-10)[0] if chosen else centred
         expected = [residuals[:, unit].T @ residuals[:, unit] for unit in members[places]]
         np.testing.assert_allclose(blocks.given(projection, places), expected, atol=1e-9 * (centred**2).sum())
+
+
+def test_removals_next_to_nearly_dependent_members_are_exact() -> None:
+    """Features lose their digits to others of their group that are added in the same step."""
+    rng = np.random.default_rng(1)
+    X, small = rng.normal(size=(400, 3_000)), 1e-6  # too large for a centred copy
+    X[:, 1], X[:, 2] = X[:, 0] + small * rng.normal(size=400), X[:, 0] - X[:, 3] + small * rng.normal(size=400)
+    X[:, 4] += X[:, 3] + X[:, 0]
+    y = (X[:, 1] - X[:, 0]) / (2 * small) + X[:, 2] + X[:, 4] + X[:, 5] + rng.normal(size=400)
+    problem = problem_of(Table(X), as_target(y, 400, "linear"), None, "columns")
+    model = LeastSquares(problem, RSS(), Units(3_000, [[0, 1, 2], [3, 4, 5], *([j] for j in range(6, 3_000))]))
+    for unit in (1, 0):
+        model.additions(np.arange(unit + 1))
+        model.add([unit])
+    centred, t = X[:, :6] - X[:, :6].mean(axis=0), y - y.mean()
+
+    def rss(columns: list[int]) -> float:
+        Q = np.linalg.qr(centred[:, columns])[0]
+        residual = t - Q @ (Q.T @ t)
+        return float(np.sum(np.square(residual - Q @ (Q.T @ residual))))
+
+    expected = [rss(rest) - rss(list(range(6))) for rest in ([3, 4, 5], [0, 1, 2])]
+    assert model.removals(np.array([0, 1])).gains == pytest.approx(expected, rel=1e-8)

@@ -107,7 +107,8 @@ class Directions:
             self._unfreeze()
         if len(features) >= MANY:
             features = sorted(features, key=lambda j: self.equations.diagonal[j] <= 0)  # constant ones last
-        for j in features[self._add_leading(features) :]:
+            features = features[self._add_leading(features) :]
+        for j in features:
             if self.basis.targets is None:  # without targets, cross products are those of the updates
                 self._apply_pending()
             least = self.precision.least[j]
@@ -127,7 +128,7 @@ class Directions:
     def _add_leading(self, features: Sequence[int]) -> int:
         """Select the leading ones of many features of a Gram matrix, as many as are independent; returns how many."""
         S = self.equations.scatter
-        if not isinstance(S, np.ndarray) or self._live is not None or len(features) < MANY:
+        if not isinstance(S, np.ndarray) or self._live is not None:
             return 0
         self._apply_pending()
         at, W, first = np.array(features, dtype=np.intp), self.W, self.size
@@ -218,6 +219,8 @@ class Directions:
         if first == size:
             return
         live = slice(None) if self._live is None else self._live
+        new, lengths = self.independent[first:], self._lengths
+        thin = size - first > 1 and bool(np.any(np.square(lengths) < self.precision.recompute_below[new]))
         for k, w in enumerate(self._new_rows(), first):
             j, length, square = self.independent[k], self._lengths[k - first], np.square(w)
             if self._live is not None:
@@ -232,8 +235,7 @@ class Directions:
         if self.dependent:
             self.residual_ss[self.dependent] = 0.0
         if self.basis.recompute_below:
-            if size - first > 1:  # R from centred columns: products with X itself have too few digits
-                new = self.independent[first:]
+            if thin:  # some lost digits to others that were added with them: R from centred columns
                 self._W[:size, new] = self.basis.factor(new, self._W[:size])
             self._recompute_residuals()
         elif self.precision.lost_features(self.residual_ss, size - first):

@@ -91,7 +91,7 @@ class NormalEquations:
         if isinstance(S.X, Dense) and S.X.values.flags.c_contiguous and S.means is not None and S.unweighted:
             means = S.means[0]
             small = S.X.dtype == np.float64 and np.all(n * means**2 <= MAX_MEAN * self.noise)
-            return _blocks_by_rows(S.X, means, units, centre=not small)
+            return _blocks_by_rows(S.X, means, self.diagonal, units, centre=not small)
         found = np.empty((n_units, m, m))
         step = max(1, CENTRED_AT_A_TIME // (n * m))
         for i in range(0, n_units, step):
@@ -100,19 +100,20 @@ class NormalEquations:
         return found
 
 
-def _blocks_by_rows(X: Dense, means: Floats, units: Indices, *, centre: bool) -> Floats:
+def _blocks_by_rows(X: Dense, means: Floats, diagonal: Floats, units: Indices, *, centre: bool) -> Floats:
     """S among the features of units, for an X whose rows are contiguous, and a regression without weights.
 
     If the features are not centred before they are multiplied, their means must be exact. Small units are multiplied
-    several at a time, and the products between units are discarded: fewer calls of BLAS. Threads would compete with
-    those of BLAS, which keep spinning after the products with the targets.
+    several at a time, and the products between units are discarded: fewer calls of BLAS. The last row of a product is
+    its last column and the diagonal: OpenBLAS takes half as long again for a symmetric product of so few columns.
+    Threads would compete with those of BLAS, which keep spinning after the products with the targets.
     """
     (n_units, m), n = units.shape, X.shape[0]
     features = None if np.array_equal(units.ravel(), np.arange(X.shape[1])) else units.ravel()
     means = means if features is None else means[features]
     at_a_time = math.gcd(n_units, max(1, PANEL // m))
     width, height = at_a_time * m, max(1, ROW_BLOCK // units.size) if centre else ROWS
-    S, sums = np.zeros((n_units // at_a_time, width, width)), np.zeros(units.size) if centre else n * means
+    S, sums = np.zeros((n_units // at_a_time, width - 1, width)), np.zeros(units.size) if centre else n * means
     for top in range(0, n, height):
         block = X.values[top : top + height]
         block = block if features is None else block.take(features, axis=1)
@@ -120,11 +121,13 @@ def _blocks_by_rows(X: Dense, means: Floats, units: Indices, *, centre: bool) ->
             block = block - means
             sums += block.sum(axis=0)
         panels = block.reshape(len(block), -1, width).transpose(1, 0, 2)
-        S += panels.transpose(0, 2, 1) @ panels
+        S += panels[:, :, :-1].transpose(0, 2, 1) @ panels
     X.reads.add(n * units.size)
     remaining = sums.reshape(-1, width, 1)  # if centred, the rounding errors of the means
-    S -= remaining * remaining.transpose(0, 2, 1) / n
-    return np.asarray(np.einsum("uimin->uimn", S.reshape(-1, at_a_time, m, at_a_time, m))).reshape(*units.shape, m)
+    S -= remaining[:, :-1] * remaining.transpose(0, 2, 1) / n
+    last = np.append(S[:, :, -1], diagonal[units].reshape(-1, width)[:, -1:], axis=1)
+    products = np.append(S, last[:, None, :], axis=1).reshape(-1, at_a_time, m, at_a_time, m)
+    return np.asarray(np.einsum("uimin->uimn", products)).reshape(*units.shape, m)
 
 
 class Residuals(NamedTuple):
