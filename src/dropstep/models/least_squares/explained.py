@@ -29,7 +29,7 @@ class Explained:
     def __init__(self, M: Floats, problem: Problem, rows: RowFit | None = None) -> None:
         self.M, self.problem, self.rows = M, problem, rows
 
-    @cached_property
+    @property
     def trace(self) -> float:
         return max(float(sum(self.M.diagonal().tolist())), 0.0)
 
@@ -68,12 +68,12 @@ class Explained:
             return self.smallest_share
         return float((np.diagonal(self.M) / np.diagonal(self.problem.base)).max())
 
-    @cached_property
+    @property
     def _near_exact(self) -> bool:
         """True if some eigenvalue of the residual has to be raised to the exact-fit tolerance."""
         return self.problem.sign < 0 and self.smallest_share < self.problem.exact_fit
 
-    @cached_property
+    @property
     def positive(self) -> Floats:
         """M, with the eigenvalues of a residual raised to the exact-fit tolerance."""
         if not self._near_exact:
@@ -90,7 +90,7 @@ class Explained:
         scale = np.log(np.diagonal(self.problem.base)).sum()
         return np.asarray(np.log(np.maximum(values, least)).sum(axis=-1) + scale)
 
-    @cached_property
+    @property
     def least_ratio(self) -> float:
         """Share of det(M) that a move can leave, so that an exact fit gains no more than rounding allows."""
         if self.problem.sign > 0:

@@ -109,16 +109,20 @@ class LeastSquares:
                 return replace(again, n_evaluations=again.n_evaluations + len(units))
         if explained.rows is not None:
             update.rows = explained.rows.additions(self.units, units)
+        gains, feasible, reason = self.criterion.gains(explained, update, size, now), update.feasible, None
         room = size.rank + update.rank <= self.problem.max_rank
-        feasible = update.feasible if room is True else update.feasible & room
-        gains = self.criterion.gains(explained, update, size, now)
+        if room is not True:
+            feasible = feasible & room
+            gains = np.where(feasible, gains, 0.0)
+        if not (update.all_feasible and room is True) and not feasible.any():
+            reason = self._why_infeasible(update)
         return Scan(
             units,
-            gains if feasible is update.feasible else np.where(feasible, gains, 0.0),
+            gains,
             feasible,
             n_evaluations=len(units),
             tests=PartialTests(explained, update, size.rank, feasible, adding=True),
-            reason=None if feasible.any() else self._why_infeasible(update),
+            reason=reason,
             nulls=None if self.permuted is None or without is not None else self.permuted.given(self._selected),
         )
 
@@ -242,7 +246,7 @@ class LeastSquares:
 
     def _separates(self, update: RankUpdate) -> bool:
         """True if some of the candidates that bring no independent feature separate classes."""
-        return self.problem.sign > 0 and not update.feasible.all() and bool(self.separating())
+        return self.problem.sign > 0 and not update.all_feasible and bool(self.separating())
 
     def separating(self) -> list[int]:
         """Features in the span of the selected within classes, but not between them: together they separate classes."""

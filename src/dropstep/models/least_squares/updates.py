@@ -20,6 +20,8 @@ class RankUpdate:
         Number of independent features of each unit; one number if it is the same for all.
     feasible : ndarray of shape (n_units,)
         Whether a unit has any.
+    all_feasible : bool
+        Whether all units have.
     rows : iterator of tuple of ndarray or None
         Residuals and leverages of the rows after each move, in blocks, for a criterion that reads them.
     """
@@ -28,6 +30,7 @@ class RankUpdate:
 
     def __init__(self, rank: Floats | float, feasible: NDArray[np.bool_]) -> None:
         self.rank, self.feasible = rank, feasible
+        self.all_feasible = np.count_nonzero(feasible) == len(feasible)
 
     @property
     def power(self) -> Floats:
@@ -49,8 +52,7 @@ class SingleUpdate(RankUpdate):
 
     def __init__(self, residual_ss: Floats, cross: Floats, feasible: NDArray[np.bool_]) -> None:
         super().__init__(1.0, feasible)
-        all_feasible = np.count_nonzero(feasible) == len(feasible)
-        self._residual_ss = residual_ss if all_feasible else np.where(feasible, residual_ss, np.inf)
+        self._residual_ss = residual_ss if self.all_feasible else np.where(feasible, residual_ss, np.inf)
         self._cross = cross
 
     @cached_property
@@ -82,6 +84,7 @@ class BlockUpdate(RankUpdate):
         self._vectors[unit] = 0.0
         self._vectors[unit, : len(vectors)] = vectors
         self.rank[unit], self.feasible[unit] = len(vectors), len(vectors) > 0
+        self.all_feasible = bool(self.feasible.all())
 
     @property
     def power(self) -> Floats:

@@ -78,8 +78,7 @@ class Criterion:
         then = Size(size.rank + update.rank, size.units + 1)
         after = self.score(self.after(explained, update, problem.sign), then, problem)
         gains = self._improvement(after, now)
-        all_feasible = np.count_nonzero(update.feasible) == len(update.feasible)
-        return gains if all_feasible else np.where(update.feasible, gains, 0.0)
+        return gains if update.all_feasible else np.where(update.feasible, gains, 0.0)
 
     def losses(self, explained: Explained, update: RankUpdate, size: Size, now: float) -> Floats:
         """By how much each removal would worsen the score `now`."""
