@@ -33,13 +33,13 @@ class Search:
     ) -> None:
         self.model, self.rules, self.units = model, rules, units
         self.selected: list[int] = []
-        self.dropped: Indices = np.empty(0, dtype=np.intp)
         self.include = tuple(include)
         self.n_evaluations = self._n_fits = self.n_spared = 0  # spared: gains of dropped candidates, per scan
         self.stop: StopReason | None = None
         self.nearest: NearestMove | None = None  # what the rules refused last: for `stop` ENTER and LEAVE
         self._in_pool = np.ones(units.n, dtype=bool)
         self._in_pool[[*include, *exclude]] = False
+        self._is_dropped = np.zeros(units.n, dtype=bool)
         self._scan: Scan | None = None  # of the pool, for the current selection
         self._stale: Indices = np.empty(0, dtype=np.intp)  # units recalled since that scan
         self._cheap = offered(CheapScans, by=model)
@@ -56,7 +56,8 @@ class Search:
     def copy(self) -> Search:
         """An independent search from the same selection, which counts its own evaluations."""
         other = Search(self.model.copy(), self.rules, self.units, self.include)
-        other.selected, other.dropped, other._in_pool = list(self.selected), self.dropped, self._in_pool.copy()
+        other.selected, other._in_pool = list(self.selected), self._in_pool.copy()
+        other._is_dropped = self._is_dropped.copy()
         other._last_gains = self._last_gains.copy()
         return other
 
@@ -66,6 +67,11 @@ class Search:
     def pool(self) -> Indices:
         """Candidates, by ascending unit."""
         return self._in_pool.nonzero()[0]
+
+    @property
+    def dropped(self) -> Indices:
+        """Candidates that were dropped, by ascending unit."""
+        return self._is_dropped.nonzero()[0]
 
     @property
     def score(self) -> float:
@@ -93,7 +99,7 @@ class Search:
             scan = self.model.additions(self.pool if known is None else self._stale)
             self.n_evaluations += scan.n_evaluations if self._scan is None else len(self._stale)
             self._n_fits += scan.n_fits
-            self.n_spared += len(self.dropped) if self._scan is None else 0
+            self.n_spared += int(np.count_nonzero(self._is_dropped)) if self._scan is None else 0
             if self._cheap is None:
                 self._last_gains[scan.units] = np.where(scan.feasible, scan.gains, -np.inf)
             self._scan = scan if known is None else known.joined(scan)
@@ -273,7 +279,7 @@ class Search:
 
         Where scans cost fits, the others are ranked by the gain they had when they were last evaluated.
         """
-        candidates = self.pool if not len(self.dropped) else np.sort(np.concatenate([self.pool, self.dropped]))
+        candidates = (self._in_pool | self._is_dropped).nonzero()[0]
         gains = self._last_gains[candidates]
         if self._cheap is not None:
             gains = np.zeros(len(candidates))
@@ -320,19 +326,18 @@ class Search:
 
     def drop(self, units: Indices, phase: Phase) -> Step:
         """Remove candidates from the pool until they are recalled."""
-        self._in_pool[units] = False
-        self.dropped = np.concatenate([self.dropped, units])
+        self._in_pool[units], self._is_dropped[units] = False, True
         return self._pool_step(phase, "drop", units)
 
     def recall(self, phase: Phase) -> Step:
         """Return every dropped candidate to the pool."""
-        units, self.dropped = np.sort(self.dropped), np.empty(0, dtype=np.intp)
-        self._in_pool[units] = True
-        self._stale = units
+        units = self._stale = self.dropped
+        self._in_pool[units], self._is_dropped[units] = True, False
         return self._pool_step(phase, "recall", units)
 
     def _pool_step(self, phase: Phase, action: Action, units: Indices) -> Step:
-        return self._step(phase, action, tuple(sorted(self.units.features(units))), 0.0)
+        features = self.units.features(units)
+        return self._step(phase, action, features if self.units.members is None else tuple(sorted(features)), 0.0)
 
     def _step(
         self, phase: Phase, action: Action, features: tuple[int, ...], gain: float, test: PartialTest | None = None

@@ -16,6 +16,7 @@ from dropstep.models.least_squares.updates import RankUpdate, SingleUpdate
 Floats = NDArray[np.float64]
 
 ROUNDING = 1e-12  # share of an eigenvalue of a residual below which what a move leaves of it is rounding
+FEW_NUMBERS = 2**12  # of vectors v for which one call of LAPACK takes less time than a factorisation and a product
 NEAR_EXACT = 1e-9  # share of a residual below which what a move leaves is rounding: such moves are equal
 
 
@@ -129,11 +130,11 @@ class Explained:
         """v' inv(M) v of moves of one feature each, and of units where M is a single number."""
         if len(self.M) == 1:
             return np.asarray(update.power / self.positive[0, 0])
-        if self.problem.sign > 0 and len(update.feasible) == 1:  # a single solution is cheaper than a factorisation
-            v = update.vectors[0, 0]
-            _, solution, failed = linalg.lapack.dposv(self.M, v)
+        v = update.vectors[:, 0]
+        if self.problem.sign > 0 and v.size <= FEW_NUMBERS:
+            _, solution, failed = linalg.lapack.dposv(self.M, v.T)
             if not failed:
-                return np.array([v @ solution])
+                return np.asarray(np.einsum("ut,tu->u", v, solution))
         half = self._half(update)[:, 0, :]
         return np.asarray(np.einsum("ut,ut->u", half, half))
 
