@@ -59,24 +59,34 @@ def _counts(target: Target, n: int, weights: Floats | None) -> Floats:
 
 def _in_place(X: Dense, target: Continuous) -> tuple[Floats, Floats] | None:
     """Means and scatter of rows that need not be copied; None if the means are nearly all of a sum of squares."""
-    n, p = X.shape
-    means = np.concatenate([X.multiply(np.ones((1, n))), target.values.sum(axis=0)[None, :]], axis=1) / n
+    n = X.shape[0]
+    target_means = target.values.sum(axis=0) / n
+    y = target.values - target_means
+    sums = X.multiply(np.vstack([np.ones(n), y.T]))
+    means = sums[0] / n
     X.reads.add(X.size)
     gram = X.values.T @ X.values  # a symmetric product, in any memory order
-    between = n * means[0, :p] ** 2
+    between = n * means**2
     if not np.all(between <= MAX_CANCELLATION * (np.diagonal(gram) - between)):
         return None
-    weighted = np.sqrt(n) * means[:, :p]
-    return means, _with_targets(gram - weighted.T @ weighted, X, target, means)
+    gram -= np.outer(np.sqrt(n) * means, np.sqrt(n) * means)
+    cross = sums[1:] - np.outer(y.sum(axis=0), means)
+    return np.concatenate([means, target_means])[None, :], _bordered(gram, cross, y.T @ y)
 
 
 def _centre(X: Blocked, target: Target, weights: Floats | None) -> Floats:
-    """About the means of features and targets: of features the mean of the first rows, exact if they are constant."""
+    """About the means of features and targets: of features the mean of the first rows, exact if they are constant.
+
+    Zeros if no mean exceeds the standard deviation: to subtract them would save less than a bit.
+    """
     first_rows = cast(Blocked, X.at(np.arange(min(MIN_BLOCK_ROWS, X.shape[0]))))
     _, values = next(first_rows.row_parts(MIN_BLOCK_ROWS))
     w = None if weights is None or not weights[: len(values)].any() else weights[: len(values)]
     first = values[0 if w is None else np.argmax(w > 0)].astype(np.float64)
-    features = first + np.average(values - first, axis=0, weights=w)
+    difference = values - first
+    mean = np.average(difference, axis=0, weights=w)
+    features, variance = first + mean, np.average(np.square(difference), axis=0, weights=w) - mean**2
+    features *= not np.all(np.square(features) <= variance)
     targets = np.average(target.values, axis=0, weights=weights) if isinstance(target, Continuous) else np.empty(0)
     return np.concatenate([features, targets])[None, :]
 
@@ -113,6 +123,7 @@ def _centred_blocks(
     Each with the membership of its rows: the root of the weight in the column of the class.
     """
     p, (n_centres, q) = X.shape[1], centres.shape
+    centred = centres[:, :p].any()
     n_classes = len(target.labels) if isinstance(target, Categorical) else 1
     height = min(X.shape[0], max(MIN_BLOCK_ROWS, BLOCK_SIZE // (q + n_classes)))
     buffer, members = np.empty((height, q)), np.zeros((n_classes, height))
@@ -123,11 +134,14 @@ def _centred_blocks(
             codes = target.codes[rows]
             member[:] = 0.0
             member[codes, np.arange(len(codes))] = root
-            np.subtract(values, centres if n_centres == 1 else centres[codes], out=block)
+            block[:] = values
+            if centred:
+                block -= centres if n_centres == 1 else centres[codes]
         else:
             member[:] = root
-            np.subtract(values, centres[:, :p], out=block[:, :p])
-            np.subtract(target.values[rows], centres[:, p:], out=block[:, p:])
+            block[:, :p], block[:, p:] = values, target.values[rows] - centres[:, p:]
+            if centred:
+                block[:, :p] -= centres[:, :p]
         if weights is not None:
             block *= root[:, None]
         yield member.T, block
@@ -155,10 +169,16 @@ def _with_targets(scatter: Floats, X: Matrix, target: Target, means: Floats, w: 
     p = len(scatter)
     y = target.values - means[0, p:]
     weighted = y if w is None else w[:, None] * y
-    bordered = np.empty((p + y.shape[1], p + y.shape[1]))
-    bordered[:p, :p], bordered[p:, p:] = scatter, y.T @ weighted
-    bordered[:p, p:] = (X.multiply(weighted.T) - np.outer(weighted.sum(axis=0), means[0, :p])).T
-    bordered[p:, :p] = bordered[:p, p:].T
+    cross = X.multiply(weighted.T) - np.outer(weighted.sum(axis=0), means[0, :p])
+    return _bordered(scatter, cross, y.T @ weighted)
+
+
+def _bordered(scatter: Floats, cross: Floats, of_targets: Floats) -> Floats:
+    """Scatter of features and targets, from its parts."""
+    p, q = len(scatter), len(scatter) + len(of_targets)
+    bordered = np.empty((q, q))
+    bordered[:p, :p], bordered[p:, p:] = scatter, of_targets
+    bordered[p:, :p], bordered[:p, p:] = cross, cross.T
     return bordered
 
 
