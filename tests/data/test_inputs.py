@@ -640,6 +640,7 @@ def test_include_and_exclude_must_leave_a_problem() -> None:
         ([[0, 9]], ["groups contains index 9"]),
         ([["age", "bmi"], "dose"], ["mixes lists of features and single labels ('dose')", "list of one"]),
         ([None, None, "a", "b", "b"], ["no label for 'age' (it is None)", "unique label"]),
+        ([None, {}, "a", "b", "b"], ["the label {} for 'bmi'", "hashable"]),
         ([1.0, math.nan, math.nan, 1.0, 2.0], ["no label for 'bmi' (it is nan)"]),
         ({"age": "g", "bmi": "g"}, ["groups contains 'g'", "not a feature of X"]),
         (["b", "zz"], ["prefixes of names", "no name starts with 'zz'", "one label per feature (5)"]),

@@ -216,7 +216,12 @@ def _from_labels(labels: list[Any], features: _Features) -> list[list[int]]:
         raise ValueError(f"groups must have one label per feature ({features.count}); it has {len(labels)}")
     blocks: dict[Any, list[int]] = {}
     for j, label in enumerate(labels):
-        blocks.setdefault(label, []).append(j)
+        try:
+            blocks.setdefault(label, []).append(j)
+        except TypeError as error:
+            raise ValueError(
+                f"groups has the label {label!r} for {features.label(j)}; use text, numbers or other hashable labels"
+            ) from error
     for label, block in blocks.items():
         if label is None or type(label).__name__ == "NAType" or label != label:
             raise ValueError(
