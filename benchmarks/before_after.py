@@ -15,21 +15,23 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 HERE = Path(__file__).resolve().parents[1]
-REPORTS: dict[
-    str, dict[str, Any]
-] = {  # of a path, by module: names, and what a search that does not report them calls instead
-    "dropstep.select": {"_coefficients": None, "Fingerprint.of": None, "_notes": ()},
-    "dropstep.data.sample": {"duplicates_note": ()},
-    "dropstep.models.least_squares.model": {"PartialTests.one": None},
-    "dropstep.search.search": {"near_tie": None, "refused": None},
-}
+# What a path reports: modules and names, and what they return instead.
+REPORTS: tuple[tuple[str, str, Any], ...] = (
+    ("dropstep.select", "_coefficients", None),
+    ("dropstep.select", "Fingerprint.of", None),
+    ("dropstep.select", "_notes", ()),
+    ("dropstep.data.sample", "duplicates_note", ()),
+    ("dropstep.models.least_squares.model", "PartialTests.one", None),
+    ("dropstep.search.search", "near_tie", None),
+    ("dropstep.search.search", "refused", None),
+)
 WORKLOADS = {  # rows, features, features with an effect, calls per round, parameters
     "small, 442 x 10": (442, 10, 5, 40, {}),
     "middle, 1,000 x 100": (1_000, 100, 10, 10, {}),
@@ -64,25 +66,25 @@ def workload(name: str) -> tuple[Callable[[], Any], int]:
     return lambda: select(X, y, **params), repeats
 
 
-def leave_out_reports() -> None:
-    """Replace what a path reports by nothing, where this checkout has it."""
-    for module, names in REPORTS.items():
+def reports() -> Iterator[tuple[Any, str, Any]]:
+    """What this checkout reports: the module or class, the name of its function, and what it returns instead."""
+    for module, name, nothing in REPORTS:
         try:
-            found = importlib.import_module(module)
+            holder = importlib.import_module(module)
         except ImportError:
             continue
-        for name, nothing in names.items():
-            *owner, attribute = name.split(".")
-            holder = getattr(found, owner[0], None) if owner else found
-            if hasattr(holder, attribute):
-                setattr(holder, attribute, lambda *_, nothing=nothing: nothing)
+        *owner, function = name.split(".")
+        holder = getattr(holder, owner[0], None) if owner else holder
+        if hasattr(holder, function):
+            yield holder, function, nothing
 
 
 def serve(*, search_only: bool) -> None:
     """Time the workload that each line of the input names, and print the best time."""
     warnings.simplefilter("ignore")
     if search_only:
-        leave_out_reports()
+        for holder, function, nothing in reports():
+            setattr(holder, function, lambda *_, nothing=nothing: nothing)
     made: dict[str, tuple[Callable[[], Any], int]] = {}
     for line in sys.stdin:
         name = line.rstrip("\n")
@@ -110,7 +112,7 @@ def main() -> None:
         return serve(search_only=args.search)
     if args.before is None:
         parser.error("--before is required")
-    command = [sys.executable, "-m", "benchmarks.before_after", "--serve", *["--search"][: args.search]]
+    command = [sys.executable, "-m", "benchmarks.before_after", "--serve", *(["--search"] if args.search else [])]
     sides = [
         subprocess.Popen(
             command, stdin=-1, stdout=-1, text=True, cwd=HERE, env=os.environ | {"PYTHONPATH": str(root / "src")}

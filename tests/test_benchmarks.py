@@ -15,7 +15,7 @@ from dropstep.data.columns import Columns
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # benchmarks belong to no installed package
 
 from benchmarks import __main__ as command
-from benchmarks import bars, max_features, measure, publish, report, where
+from benchmarks import bars, before_after, max_features, measure, publish, report, where
 from benchmarks.drawings import draw
 from benchmarks.found import Found
 from benchmarks.from_rows import NegativeEBIC, Recomputed
@@ -371,3 +371,9 @@ def test_the_page_shows_the_counts_of_this_code():
     cases = [max_features.Case("rss", drop="auto"), max_features.Case("ebic"), max_features.Case("trace", drop="auto")]
     assert set(max_features.table(cases=cases).splitlines()) <= set(shown)
     assert len(shown) == 2 + len(max_features.CASES)
+
+
+def test_what_a_path_reports_can_be_left_out() -> None:
+    """A report that was renamed would be timed with the search."""
+    found = [function for _, function, _ in before_after.reports()]
+    assert found == [name.rsplit(".", 1)[-1] for _, name, _ in before_after.REPORTS]

@@ -196,3 +196,78 @@ def test_removals_next_to_nearly_dependent_members_are_exact() -> None:
 
     expected = [rss(rest) - rss(list(range(6))) for rest in ([3, 4, 5], [0, 1, 2])]
     assert model.removals(np.array([0, 1])).gains == pytest.approx(expected, rel=1e-8)
+
+
+def _rss(X: Any, y: Any, columns: list[int]) -> float:
+    """Residual sum of squares, from orthogonalised columns, which are centred in extended precision."""
+    A = X[:, columns].astype(np.longdouble)
+    A, t = np.asarray(A - A.mean(axis=0), dtype=np.float64), y - y.mean()
+    Q = np.linalg.qr(A / np.linalg.norm(A, axis=0))[0]
+    residual = t - Q @ (Q.T @ t)
+    return float(np.sum(np.square(residual - Q @ (Q.T @ residual))))
+
+
+TYPES_AND_MEANS = [
+    (np.float32, 0.0), (np.float32, 90.0), (np.float64, 0.0), (np.float64, 90.0), (np.float64, 1e6)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("dtype", "mean"), TYPES_AND_MEANS)
+def test_features_that_are_selected_at_once_keep_their_digits(dtype: type, mean: float) -> None:
+    """Backward from rows, with products that have few digits: of float32, or of columns that are not centred."""
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(3_500, 80)) + mean).astype(dtype)
+    y = X[:, :20].astype(np.float64).sum(axis=1) + rng.normal(size=3_500)
+    path = select(X, y, strategy="backward", solver="columns", criterion="rss", max_features=15)
+    assert path.score == pytest.approx(_rss(X, y, list(path.selected)), rel=1e-13)
+
+
+@pytest.mark.parametrize(("dtype", "mean"), TYPES_AND_MEANS)
+@pytest.mark.parametrize("small", [0.1, 0.01])
+def test_gains_of_groups_with_similar_members_are_exact(small: float, dtype: type, mean: float) -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(3_000, 120))
+    X[:, 2::3] = X[:, ::3] + small * X[:, 2::3]
+    X = (X + mean * rng.normal(size=120)).astype(dtype)
+    y = (X[:, 2].astype(np.float64) - X[:, 0]) / small + rng.normal(size=3_000)
+    units = Units(120, [[j, j + 1, j + 2] for j in range(0, 120, 3)])
+    model = LeastSquares(problem_of(Table(X), as_target(y, 3_000, "linear"), None, "columns"), RSS(), units)
+    expected = [np.sum(np.square(y - y.mean())) - _rss(X, y, [j, j + 1, j + 2]) for j in range(0, 120, 3)]
+    assert model.additions(np.arange(40)).gains == pytest.approx(expected, abs=1e-7 * max(expected))
+
+
+@pytest.mark.parametrize(("dtype", "mean"), TYPES_AND_MEANS)
+def test_members_that_repeat_each_other_have_rank_one(dtype: type, mean: float) -> None:
+    """Also the last ones of those that are multiplied together; of equal groups the first is selected."""
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(3_000, 120)) + mean).astype(dtype)
+    X[:, 1::2] = X[:, ::2]
+    X[:, 22:24] = X[:, :2]
+    y = X[:, 0].astype(np.float64) + rng.normal(size=3_000)
+    groups = [j // 2 for j in range(120)]
+    path = select(X, y, groups=groups, criterion="bic", solver="columns", max_features=1)
+    assert path.selected == (0, 1)
+    model = LeastSquares(
+        problem_of(Table(X), as_target(y, 3_000, "linear"), None, "columns"),
+        RSS(),
+        Units(120, [[j, j + 1] for j in range(0, 120, 2)]),
+    )
+    assert [model.rank([u]) for u in range(60)] == [1] * 60
+
+
+def test_members_that_repeat_others_are_no_directions_of_their_own() -> None:
+    """Means of 1e10 standard deviations: products with columns that are not centred have no digits."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(1_500, 180))
+    X[:, 1] += X[:, 0]
+    X[:, 4] += X[:, 1]
+    X += 1e10 * rng.uniform(0.5, 1, size=180)
+    X[:, 3] = X[:, 0]
+    centred = np.asarray(X - X.astype(np.longdouble).mean(axis=0), dtype=np.float64)
+    y = centred[:, [0, 1, 2, 4, 5]].sum(axis=1) + rng.normal(size=1_500)
+    groups, out = [0, 0, 1, 1, 2, 2, *range(3, 177)], list(range(6, 180))
+    path = select(
+        X, y, strategy="backward", solver="columns", groups=groups, criterion="rss", max_features=2, exclude=out
+    )
+    assert path.selected == (2, 3, 4, 5)
+    assert path.score == pytest.approx(_rss(X, y, [2, 3, 4, 5]), rel=1e-9)

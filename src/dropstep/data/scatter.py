@@ -62,22 +62,22 @@ def _in_place(X: Dense, target: Continuous) -> tuple[Floats, Floats] | None:
     n = X.shape[0]
     target_means = target.values.sum(axis=0) / n
     y = target.values - target_means
-    sums = X.multiply(np.vstack([np.ones(n), y.T]))
-    means = sums[0] / n
+    products = X.multiply(np.vstack([np.ones(n), y.T]))
+    means = products[0] / n
     X.reads.add(X.size)
     gram = X.values.T @ X.values  # a symmetric product, in any memory order
     between = n * means**2
     if not np.all(between <= MAX_CANCELLATION * (np.diagonal(gram) - between)):
         return None
     gram -= np.outer(np.sqrt(n) * means, np.sqrt(n) * means)
-    cross = sums[1:] - np.outer(y.sum(axis=0), means)
+    cross = products[1:] - np.outer(y.sum(axis=0), means)
     return np.concatenate([means, target_means])[None, :], _bordered(gram, cross, y.T @ y)
 
 
 def _centre(X: Blocked, target: Target, weights: Floats | None) -> Floats:
     """About the means of features and targets: of features the mean of the first rows, exact if they are constant.
 
-    Zeros if no mean exceeds the standard deviation: to subtract them would save less than a bit.
+    Zeros if no mean exceeds the standard deviation, where centring would save a bit at most.
     """
     first_rows = cast(Blocked, X.at(np.arange(min(MIN_BLOCK_ROWS, X.shape[0]))))
     _, values = next(first_rows.row_parts(MIN_BLOCK_ROWS))
@@ -86,7 +86,8 @@ def _centre(X: Blocked, target: Target, weights: Floats | None) -> Floats:
     difference = values - first
     mean = np.average(difference, axis=0, weights=w)
     features, variance = first + mean, np.average(np.square(difference), axis=0, weights=w) - mean**2
-    features *= not np.all(np.square(features) <= variance)
+    if np.all(np.square(features) <= variance):
+        features = np.zeros(len(features))
     targets = np.average(target.values, axis=0, weights=weights) if isinstance(target, Continuous) else np.empty(0)
     return np.concatenate([features, targets])[None, :]
 
@@ -123,7 +124,7 @@ def _centred_blocks(
     Each with the membership of its rows: the root of the weight in the column of the class.
     """
     p, (n_centres, q) = X.shape[1], centres.shape
-    centred = centres[:, :p].any()
+    shifted = centres[:, :p].any()
     n_classes = len(target.labels) if isinstance(target, Categorical) else 1
     height = min(X.shape[0], max(MIN_BLOCK_ROWS, BLOCK_SIZE // (q + n_classes)))
     buffer, members = np.empty((height, q)), np.zeros((n_classes, height))
@@ -135,12 +136,12 @@ def _centred_blocks(
             member[:] = 0.0
             member[codes, np.arange(len(codes))] = root
             block[:] = values
-            if centred:
+            if shifted:
                 block -= centres if n_centres == 1 else centres[codes]
         else:
             member[:] = root
             block[:, :p], block[:, p:] = values, target.values[rows] - centres[:, p:]
-            if centred:
+            if shifted:
                 block[:, :p] -= centres[:, :p]
         if weights is not None:
             block *= root[:, None]
@@ -162,7 +163,7 @@ def _member(target: Categorical, w: Floats) -> Floats:
     return member
 
 
-def _with_targets(scatter: Floats, X: Matrix, target: Target, means: Floats, w: Floats | None = None) -> Floats:
+def _with_targets(scatter: Floats, X: Matrix, target: Target, means: Floats, w: Floats | None) -> Floats:
     """Scatter of features and targets, from that of the features; `means` are those of both."""
     if isinstance(target, Categorical):
         return scatter

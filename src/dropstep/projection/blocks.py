@@ -15,7 +15,7 @@ from dropstep.data.threads import one_thread
 Floats = NDArray[np.float64]
 
 REMOVALS_AT_A_TIME = 32  # removals that are subtracted from the inverse in one product
-ONE_THREAD_FROM, ONE_THREAD_BELOW = 64, 512  # features whose factorisation one thread completes sooner than several
+ONE_THREAD_FROM, ONE_THREAD_BELOW = 64, 512  # features: BLAS does not start threads for fewer, and needs them for more
 LOST_BELOW = 1e-4  # share of its first value below which a diagonal element of the inverse has lost too many digits
 
 
@@ -61,7 +61,7 @@ def extended_inverse(inverse: Floats, new: Floats) -> Floats:
 
 
 def _threads(m: int) -> AbstractContextManager[Any]:
-    """One thread for a small matrix: those of SciPy's BLAS would compete with those that NumPy's keeps spinning."""
+    """One thread for a matrix of medium size: more would compete with those that NumPy's BLAS keeps spinning."""
     return one_thread() if ONE_THREAD_FROM <= m < ONE_THREAD_BELOW else nullcontext()
 
 
@@ -90,7 +90,7 @@ class Downdates:
         self._least = LOST_BELOW * self._diagonal
         self._explained, self._returned = Z.T @ Z, np.zeros((Z.shape[1], Z.shape[1]))
         self._rows = np.arange(len(inverse))  # of the features that are still selected
-        self._subtrahends = np.empty((REMOVALS_AT_A_TIME, len(inverse)))  # u of each removal since the last product
+        self._pending = np.empty((REMOVALS_AT_A_TIME, len(inverse)))  # u of each removal since the last product
         self._n_pending = 0
 
     @property
@@ -106,7 +106,7 @@ class Downdates:
     def remove(self, place: int, feature: int) -> None:
         """Remove the feature at a place among those that are still selected."""
         row, k = self._rows[place], self._n_pending
-        length, pending, u = np.sqrt(self._diagonal[row]), self._subtrahends[:k], self._subtrahends[k]
+        length, pending, u = np.sqrt(self._diagonal[row]), self._pending[:k], self._pending[k]
         np.divide(self._inverse[row] - pending[:, row] @ pending, length, out=u)
         v = self._products[row] / length
         self._products -= np.multiply.outer(u, v)
@@ -121,8 +121,8 @@ class Downdates:
 
     def _subtract(self) -> None:
         """Subtract the products of the removals, and forget the features that were removed."""
-        at, pending = self._rows, self._subtrahends[:, self._rows]
+        at, pending = self._rows, self._pending.take(self._rows, axis=1)
         self._inverse = self._inverse[np.ix_(at, at)]
         self._inverse -= pending.T @ pending
         self._products, self._diagonal, self._least = self._products[at], self._diagonal[at], self._least[at]
-        self._rows, self._subtrahends, self._n_pending = np.arange(len(at)), np.empty_like(pending), 0
+        self._rows, self._pending, self._n_pending = np.arange(len(at)), pending, 0

@@ -126,7 +126,10 @@ class Directions:
             self._lengths.append(length)
 
     def _add_leading(self, features: Sequence[int]) -> int:
-        """Select the leading ones of many features of a Gram matrix, as many as are independent; returns how many."""
+        """Select the leading ones of features of a Gram matrix, as many as are independent; returns how many.
+
+        For many features; of few, all would be added one by one.
+        """
         S = self.equations.scatter
         if not isinstance(S, np.ndarray) or self._live is not None:
             return 0
@@ -219,8 +222,7 @@ class Directions:
         if first == size:
             return
         live = slice(None) if self._live is None else self._live
-        new, lengths = self.independent[first:], self._lengths
-        thin = size - first > 1 and bool(np.any(np.square(lengths) < self.precision.recompute_below[new]))
+        inexact = size - first > 1 and self._lost_digits(self.independent[first:])
         for k, w in enumerate(self._new_rows(), first):
             j, length, square = self.independent[k], self._lengths[k - first], np.square(w)
             if self._live is not None:
@@ -235,12 +237,18 @@ class Directions:
         if self.dependent:
             self.residual_ss[self.dependent] = 0.0
         if self.basis.recompute_below:
-            if thin:  # some lost digits to others that were added with them: R from centred columns
+            if inexact:
+                new = self.independent[first:]
                 self._W[:size, new] = self.basis.factor(new, self._W[:size])
             self._recompute_residuals()
         elif self.precision.lost_features(self.residual_ss, size - first):
             at = np.arange(len(self.residual_ss)) if self._live is None else self._live
             self.precision.doubt(at, self.residual_ss[at])
+
+    def _lost_digits(self, pending: list[int]) -> bool:
+        """True if products with X itself have too few digits for R of features that are added together."""
+        lost = np.square(self._lengths) < self.precision.recompute_below[pending]  # to others, or to each other
+        return not self.equations.small_means or bool(lost.any())
 
     def _new_rows(self) -> Iterator[Floats]:
         """Rows of W of the pending directions, over the live features, each when the ones before are in place."""

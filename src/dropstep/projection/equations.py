@@ -77,6 +77,14 @@ class NormalEquations:
         S = self.scatter
         return S.X.size <= SMALL_TABLE if isinstance(S, Columns) else self.n_features <= SMALL_GRAM
 
+    @cached_property
+    def small_means(self) -> bool:
+        """True if products with columns that are not centred lose no more than a digit."""
+        S = self.scatter
+        if not isinstance(S, Columns) or S.X.dtype != np.float64:
+            return False
+        return S.means is None or bool(np.all(S.X.shape[0] * S.means**2 <= MAX_MEAN * self.noise))
+
     def block(self, features: Indices) -> Floats:
         """S among a few features."""
         found: Floats = self.blocks(features[None, :])[0]
@@ -89,9 +97,7 @@ class NormalEquations:
             return S[units[:, :, None], units[:, None, :]]
         n = S.X.shape[0]
         if isinstance(S.X, Dense) and S.X.values.flags.c_contiguous and S.means is not None and S.unweighted:
-            means = S.means[0]
-            small = S.X.dtype == np.float64 and np.all(n * means**2 <= MAX_MEAN * self.noise)
-            return _blocks_by_rows(S.X, means, self.diagonal, units, centre=not small)
+            return _blocks_by_rows(S.X, S.means[0], self.diagonal, units, centre=not self.small_means)
         found = np.empty((n_units, m, m))
         step = max(1, CENTRED_AT_A_TIME // (n * m))
         for i in range(0, n_units, step):
@@ -103,17 +109,19 @@ class NormalEquations:
 def _blocks_by_rows(X: Dense, means: Floats, diagonal: Floats, units: Indices, *, centre: bool) -> Floats:
     """S among the features of units, for an X whose rows are contiguous, and a regression without weights.
 
-    If the features are not centred before they are multiplied, their means must be exact. Small units are multiplied
-    several at a time, and the products between units are discarded: fewer calls of BLAS. The last row of a product is
-    its last column and the diagonal: OpenBLAS takes half as long again for a symmetric product of so few columns.
-    Threads would compete with those of BLAS, which keep spinning after the products with the targets.
+    If the features are not centred before they are multiplied, their means and the diagonal must be exact. Small units
+    are multiplied several at a time, and the products between units are discarded: fewer calls of BLAS. Features that
+    are not centred are multiplied without the last of each product, whose row is the last column and the diagonal: for
+    so few columns, BLAS takes half as long again for a symmetric product. Threads would compete with those of BLAS,
+    which keep spinning after the products with the targets.
     """
     (n_units, m), n = units.shape, X.shape[0]
     features = None if np.array_equal(units.ravel(), np.arange(X.shape[1])) else units.ravel()
     means = means if features is None else means[features]
     at_a_time = math.gcd(n_units, max(1, PANEL // m))
     width, height = at_a_time * m, max(1, ROW_BLOCK // units.size) if centre else ROWS
-    S, sums = np.zeros((n_units // at_a_time, width - 1, width)), np.zeros(units.size) if centre else n * means
+    S, sums = np.zeros((n_units // at_a_time, width, width)), np.zeros(units.size) if centre else n * means
+    multiplied = slice(0, width if centre else width - 1)
     for top in range(0, n, height):
         block = X.values[top : top + height]
         block = block if features is None else block.take(features, axis=1)
@@ -121,13 +129,13 @@ def _blocks_by_rows(X: Dense, means: Floats, diagonal: Floats, units: Indices, *
             block = block - means
             sums += block.sum(axis=0)
         panels = block.reshape(len(block), -1, width).transpose(1, 0, 2)
-        S += panels[:, :, :-1].transpose(0, 2, 1) @ panels
+        S[:, multiplied] += panels[:, :, multiplied].transpose(0, 2, 1) @ panels
     X.reads.add(n * units.size)
     remaining = sums.reshape(-1, width, 1)  # if centred, the rounding errors of the means
-    S -= remaining[:, :-1] * remaining.transpose(0, 2, 1) / n
-    last = np.append(S[:, :, -1], diagonal[units].reshape(-1, width)[:, -1:], axis=1)
-    products = np.append(S, last[:, None, :], axis=1).reshape(-1, at_a_time, m, at_a_time, m)
-    return np.asarray(np.einsum("uimin->uimn", products)).reshape(*units.shape, m)
+    S -= remaining * remaining.transpose(0, 2, 1) / n
+    if not centre:
+        S[:, -1, :-1], S[:, -1, -1] = S[:, :-1, -1], diagonal[units].reshape(-1, width)[:, -1]
+    return np.asarray(np.einsum("uimin->uimn", S.reshape(-1, at_a_time, m, at_a_time, m))).reshape(*units.shape, m)
 
 
 class Residuals(NamedTuple):

@@ -325,7 +325,7 @@ class Search:
         self._n_fits += other._n_fits
 
     def drop(self, units: Indices, phase: Phase) -> Step:
-        """Remove candidates from the pool until they are recalled."""
+        """Remove candidates, which ascend, from the pool until they are recalled."""
         self._in_pool[units], self._is_dropped[units] = False, True
         return self._pool_step(phase, "drop", units)
 

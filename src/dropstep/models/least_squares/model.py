@@ -109,20 +109,19 @@ class LeastSquares:
                 return replace(again, n_evaluations=again.n_evaluations + len(units))
         if explained.rows is not None:
             update.rows = explained.rows.additions(self.units, units)
-        gains, feasible, reason = self.criterion.gains(explained, update, size, now), update.feasible, None
-        room = size.rank + update.rank <= self.problem.max_rank
+        gains, feasible = self.criterion.gains(explained, update, size, now), update.feasible
+        all_feasible, room = update.all_feasible, size.rank + update.rank <= self.problem.max_rank
         if room is not True:
-            feasible = feasible & room
+            feasible, all_feasible = feasible & room, False
             gains = np.where(feasible, gains, 0.0)
-        if not (update.all_feasible and room is True) and not feasible.any():
-            reason = self._why_infeasible(update)
+        some_feasible = len(units) > 0 and (all_feasible or feasible.any())
         return Scan(
             units,
             gains,
             feasible,
             n_evaluations=len(units),
             tests=PartialTests(explained, update, size.rank, feasible, adding=True),
-            reason=reason,
+            reason=None if some_feasible else self._why_infeasible(update),
             nulls=None if self.permuted is None or without is not None else self.permuted.given(self._selected),
         )
 

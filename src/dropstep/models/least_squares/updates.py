@@ -19,9 +19,9 @@ class RankUpdate:
     rank : ndarray of shape (n_units,) or float
         Number of independent features of each unit; one number if it is the same for all.
     feasible : ndarray of shape (n_units,)
-        Whether a unit has any.
+        Whether a unit has independent features.
     all_feasible : bool
-        Whether all units have.
+        Whether all units are.
     rows : iterator of tuple of ndarray or None
         Residuals and leverages of the rows after each move, in blocks, for a criterion that reads them.
     """
@@ -84,7 +84,7 @@ class BlockUpdate(RankUpdate):
         self._vectors[unit] = 0.0
         self._vectors[unit, : len(vectors)] = vectors
         self.rank[unit], self.feasible[unit] = len(vectors), len(vectors) > 0
-        self.all_feasible = bool(self.feasible.all())
+        self.all_feasible = np.count_nonzero(self.feasible) == len(self.feasible)
 
     @property
     def power(self) -> Floats:
