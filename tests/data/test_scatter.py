@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dropstep.data import scatter
 from dropstep.data.matrices.dense import Dense
 from dropstep.data.scatter import MIN_BLOCK_ROWS, statistics
 from dropstep.data.target import BLOCK_ROWS, Categorical, Continuous, Target, as_target
@@ -43,20 +44,27 @@ def expected(X: Any, target: Target, weights: Any) -> tuple[Any, Any, Any]:
 
 def is_copied(X: Any, target: Target, weights: Any) -> bool:
     """Whether blocks are copied, to convert, weight or centre them; otherwise X is read in place."""
-    return X.dtype != np.float64 or weights is not None or isinstance(target, Categorical)
+    in_place = isinstance(target, Continuous) or X.size <= scatter.CACHED
+    return X.dtype != np.float64 or weights is not None or not in_place
+
+
+@pytest.fixture(params=[0, scatter.CACHED], ids=["large", "small"], autouse=True)
+def cached(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables with classes are large, and copied in blocks, or small enough to be read in place."""
+    monkeypatch.setattr(scatter, "CACHED", request.param)
 
 
 def check(X: Any, target: Target, weights: Any, n_passes: int) -> None:
     """Correct to 12 digits, relative to the spread of the columns; `n_passes` counts the first rows as one."""
     matrix = Dense(X)
-    counts, means, scatter = statistics(matrix, target, weights)
+    counts, means, within = statistics(matrix, target, weights)
     wanted = expected(X, target, weights)
     size = np.sqrt(np.diagonal(wanted[2])).astype(float)
     np.testing.assert_allclose(counts, wanted[0].astype(float), rtol=1e-14)
     spread = size / np.sqrt(counts.sum())
     np.testing.assert_allclose((means - wanted[1]) / (spread + np.abs(means)), 0.0, atol=1e-14)
-    np.testing.assert_allclose((scatter - wanted[2]) / np.outer(size, size), 0.0, atol=1e-12)
-    np.testing.assert_array_equal(scatter, scatter.T)
+    np.testing.assert_allclose((within - wanted[2]) / np.outer(size, size), 0.0, atol=1e-12)
+    np.testing.assert_array_equal(within, within.T)
     assert matrix.reads.n_passes == n_passes or not is_copied(X, target, weights)
 
 
@@ -98,8 +106,8 @@ def test_constants_have_no_scatter_and_cost_no_second_pass(kind: str) -> None:
     X, target, weights = table(kind)
     X[:, :2] = 0.1, 1e15
     matrix = Dense(X)
-    _, means, scatter = statistics(matrix, target, weights)
-    np.testing.assert_array_equal(scatter[:2], 0.0)
+    _, means, within = statistics(matrix, target, weights)
+    np.testing.assert_array_equal(within[:2], 0.0)
     np.testing.assert_array_equal(means[:, :2], [[0.1, 1e15]] * len(means))
     assert matrix.reads.n_passes == 2 or not is_copied(X, target, weights)
 

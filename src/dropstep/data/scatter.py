@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 
 BLOCK_SIZE = 2**17  # values (1 MB) that are centred and weighted at a time, and multiplied while they are in the cache
 MIN_BLOCK_ROWS = 512  # of a block: with fewer, the Gram matrix would be read and written too often
+CACHED = 2**17  # values of a table with classes up to which further passes take less time than a copy of its rows
 MAX_CANCELLATION = 1e4  # centre by class means if what they add to a sum of squares exceeds the scatter by this factor
 
 
@@ -40,8 +41,8 @@ def statistics(X: Matrix, target: Target, weights: Floats | None) -> tuple[Float
         return _of_sparse(X, target, weights)
     blocked = cast(Blocked, X)
     counts = _counts(target, X.shape[0], weights)
-    if isinstance(X, Dense) and isinstance(target, Continuous) and weights is None and X.dtype == np.float64:
-        in_place = _in_place(X, target)
+    if isinstance(X, Dense) and weights is None and X.dtype == np.float64:
+        in_place = _in_place(X, target, counts) if isinstance(target, Continuous) or X.size <= CACHED else None
         if in_place is not None:
             return counts, *in_place
     means, scatter, is_accurate = _about(_centre(blocked, target, weights), blocked, target, weights, counts)
@@ -57,21 +58,43 @@ def _counts(target: Target, n: int, weights: Floats | None) -> Floats:
     return np.array([n if weights is None else weights.sum()], dtype=np.float64)
 
 
-def _in_place(X: Dense, target: Continuous) -> tuple[Floats, Floats] | None:
+def _in_place(X: Dense, target: Target, counts: Floats) -> tuple[Floats, Floats] | None:
     """Means and scatter of rows that need not be copied; None if the means are nearly all of a sum of squares."""
-    n = X.shape[0]
-    target_means = target.values.sum(axis=0) / n
-    y = target.values - target_means
-    products = X.multiply(np.vstack([np.ones(n), y.T]))
-    means = products[0] / n
+    if isinstance(target, Categorical):
+        sums = _class_sums(X, target)
+    else:
+        target_means = target.values.sum(axis=0, keepdims=True) / counts
+        y = target.values - target_means
+        products = X.multiply(np.vstack([np.ones(len(y)), y.T]))
+        sums = products[:1]
+    means = sums / np.where(counts > 0, counts, 1.0)[:, None]
     X.reads.add(X.size)
     gram = X.values.T @ X.values  # a symmetric product, in any memory order
-    between = n * means**2
+    between = counts @ means**2
     if not np.all(between <= MAX_CANCELLATION * (np.diagonal(gram) - between)):
         return None
-    gram -= np.outer(np.sqrt(n) * means, np.sqrt(n) * means)
+    weighted = np.sqrt(counts)[:, None] * means
+    gram -= weighted.T @ weighted
+    if isinstance(target, Categorical):
+        return means, gram
     cross = products[1:] - np.outer(y.sum(axis=0), means)
-    return np.concatenate([means, target_means])[None, :], _bordered(gram, cross, y.T @ y)
+    return np.concatenate([means, target_means], axis=1), _bordered(gram, cross, y.T @ y)
+
+
+def _class_sums(X: Dense, target: Categorical) -> Floats:
+    """Sums of the features by class."""
+    n_classes = len(target.labels)
+    sums = np.zeros((n_classes, X.shape[1]))
+    for rows, values in X.row_parts(max(MIN_BLOCK_ROWS, BLOCK_SIZE // (X.shape[1] + n_classes))):
+        sums += _members(target.codes[rows], np.ones(1), np.empty((n_classes, len(values)))) @ values
+    return sums
+
+
+def _members(codes: NDArray[np.intp], weights: Floats, out: Floats) -> Floats:
+    """Weights by class and row."""
+    out[:] = 0.0
+    out[codes, np.arange(len(codes))] = weights
+    return out
 
 
 def _centre(X: Blocked, target: Target, weights: Floats | None) -> Floats:
@@ -133,8 +156,7 @@ def _centred_blocks(
         root = np.ones(1) if weights is None else np.sqrt(weights[rows])
         if isinstance(target, Categorical):
             codes = target.codes[rows]
-            member[:] = 0.0
-            member[codes, np.arange(len(codes))] = root
+            _members(codes, root, member)
             block[:] = values
             if shifted:
                 block -= centres if n_centres == 1 else centres[codes]
@@ -154,13 +176,6 @@ def _row_parts(X: Blocked, height: int) -> Iterator[tuple[slice, NDArray[Any]]]:
         for top in range(0, len(values), height):
             part = values[top : top + height]
             yield slice(rows.start + top, rows.start + top + len(part)), part
-
-
-def _member(target: Categorical, w: Floats) -> Floats:
-    """Weights by class and row."""
-    member = np.zeros((len(target.labels), len(w)))
-    member[target.codes, np.arange(len(w))] = w
-    return member
 
 
 def _with_targets(scatter: Floats, X: Matrix, target: Target, means: Floats, w: Floats | None) -> Floats:
@@ -190,7 +205,9 @@ def _of_sparse(X: Sparse, target: Target, weights: Floats | None) -> tuple[Float
     """
     n = X.shape[0]
     w, codes = np.ones(n) if weights is None else weights, target.codes if isinstance(target, Categorical) else None
-    member = w[None, :] if isinstance(target, Continuous) else _member(target, w)
+    member = (
+        w[None, :] if isinstance(target, Continuous) else _members(target.codes, w, np.empty((len(target.labels), n)))
+    )
     y = target.values if isinstance(target, Continuous) else np.empty((n, 0))
     counts = member.sum(axis=1)
     divisor = np.where(counts > 0, counts, 1.0)[:, None]
