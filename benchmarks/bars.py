@@ -15,7 +15,7 @@ from benchmarks.found import Found
 from benchmarks.from_rows import NegativeEBIC, NegativeRSS, Recomputed, trace_by_solves
 from benchmarks.growth import GROWTHS, OURS, grown
 from benchmarks.measure import interleaved, traced_peak, yardsticks
-from benchmarks.rivals import RIVALS, dropstep, dropstep_select, fastcan, paper_way
+from benchmarks.rivals import RIVALS, abess, dropstep, dropstep_select, fastcan, paper_way
 from benchmarks.simulated import Simulated
 from benchmarks.trial import stored, trial
 from benchmarks.workloads import coded, exactly, real
@@ -26,6 +26,7 @@ TALL = Simulated(200_000, 200, 20)
 SQUARE = Simulated(5_000, 10_000, 30)
 WIDE = Simulated(500, 20_000, 20)
 SMALL = Simulated(80, 80, 4)
+FEW_FEATURES = Simulated(500, 50, 5)
 STRATEGIES = ("dropping", "forward", "stepwise")
 LINE = tuple(rival for rival in RIVALS if rival.name == OURS)
 LINEAR = 1.1  # largest slope on log-log axes that counts as linear growth, allowing for noise
@@ -122,7 +123,7 @@ def digits(repeats: int) -> Bars:
 
 
 def small(repeats: int) -> Bars:
-    """Small: Selector no slower than FastCan, select at most half as long."""
+    """Small: Selector no slower than FastCan, select at most half as long; with k features no slower than abess."""
     X, y = SMALL()
     calls = {
         "Selector(max_features=4).fit": lambda: dropstep(X, y, 0, max_features=SMALL.k),
@@ -134,6 +135,20 @@ def small(repeats: int) -> Bars:
     for limit, (name, timing) in zip((1.0, 0.5), times.items(), strict=True):
         note = f"{milliseconds(timing.best)}, fastcan {milliseconds(peer.best)}, {_shared(timing.result, peer.result)}"
         yield Bar(f"small: {name} / FastCan(4).fit", timing.best / peer.best, limit, "times", note=note)
+    for workload in (SMALL, FEW_FEATURES):
+        X, y = workload()
+        named: dict[str, Callable[[], Any]] = {
+            strategy: partial(dropstep, X, y, 0, strategy=strategy, **exactly(workload.k))
+            for strategy in ("dropping", "forward")
+        }
+        times = interleaved(named | {"abess": partial(abess, X, y, workload.k)}, max(repeats, 50), short_budget=2.0)
+        peer = times.pop("abess")
+        for name, timing in times.items():
+            note = (
+                f"{milliseconds(timing.best)}, abess {milliseconds(peer.best)}, {_shared(timing.result, peer.result)}"
+            )
+            shape = f"{workload.n} x {workload.p}, {workload.k} features"
+            yield Bar(f"small: {name}, {shape} / abess", timing.best / peer.best, 1.0, "times", note=note)
 
 
 PAPER = (("biodeg", 0.05), ("ionosphere", 0.05), ("optdigits", 0.05), ("satellite", 0.05), ("parkinson", 0.01))
