@@ -125,6 +125,7 @@ n_jobs, random_state, max_time, checkpoint
                 warnings.warn(caution, UserWarning, stacklevel=2)
             start, n_candidates = search.score, len(search.pool)
             steps = tuple(run(started, report, callback))
+            search.release()
             near = find_equivalents(search) if equivalents and search.resampled is None else (None, None)
     notes = (*started.warnings, *started.notes, *_notes(sample, problem, started))
     per_row = tuple(name for name, value in (("offset", offset), ("strata", strata)) if value is not None)

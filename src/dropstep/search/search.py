@@ -274,6 +274,11 @@ class Search:
 
     # --- after the search --------------------------------------------------------------------------------------------
 
+    def release(self) -> None:
+        """Free what the model kept for the next additions; no more will be made."""
+        if self._cheap is not None:
+            self._cheap.release()
+
     def ranking(self) -> tuple[int, ...]:
         """1 for the first that entered, and so on; then the others by the gain they would bring; excluded ones last.
 
@@ -286,7 +291,7 @@ class Search:
             if len(candidates) and self.model.saturated() is None:
                 scan = self._scan
                 if scan is None or len(scan.units) < len(candidates):
-                    self._cheap.release()
+                    self.release()
                     scan = self.model.additions(candidates)
                 gains = feasible_gains(scan)
         others = candidates[np.argsort(-gains, kind="stable")]
