@@ -208,7 +208,7 @@ def _rss(X: Any, y: Any, columns: list[int]) -> float:
 
 
 TYPES_AND_MEANS = [
-    (np.float32, 0.0), (np.float32, 90.0), (np.float64, 0.0), (np.float64, 90.0), (np.float64, 1e6)
+    (np.float32, 0.0), (np.float32, 90.0), (np.float64, 0.0), (np.float64, 90.0), (np.float64, 1e3), (np.float64, 1e6)
 ]  # fmt: skip
 
 
@@ -218,8 +218,16 @@ def test_features_that_are_selected_at_once_keep_their_digits(dtype: type, mean:
     rng = np.random.default_rng(0)
     X = (rng.normal(size=(3_500, 80)) + mean).astype(dtype)
     y = X[:, :20].astype(np.float64).sum(axis=1) + rng.normal(size=3_500)
-    path = select(X, y, strategy="backward", solver="columns", criterion="rss", max_features=15)
-    assert path.score == pytest.approx(_rss(X, y, list(path.selected)), rel=1e-13)
+    for weight in (1.0, 1e8):
+        path = select(
+            *(X, y),
+            strategy="backward",
+            solver="columns",
+            criterion="rss",
+            max_features=15,
+            sample_weight=None if weight == 1 else np.full(3_500, weight),
+        )
+        assert path.score == pytest.approx(weight * _rss(X, y, list(path.selected)), rel=1e-13)
 
 
 @pytest.mark.parametrize(("dtype", "mean"), TYPES_AND_MEANS)

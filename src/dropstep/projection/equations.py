@@ -79,9 +79,9 @@ class NormalEquations:
 
     @cached_property
     def small_means(self) -> bool:
-        """True if products with columns that are not centred lose no more than a digit."""
+        """True if products with columns that are not centred lose no more than a digit; of weighted rows they may."""
         S = self.scatter
-        if not isinstance(S, Columns) or S.X.dtype != np.float64:
+        if not isinstance(S, Columns) or S.X.dtype != np.float64 or S.root is not None:
             return False
         return S.means is None or bool(np.all(S.X.shape[0] * S.means**2 <= MAX_MEAN * self.noise))
 
