@@ -2,8 +2,8 @@
 
 Two processes, one per checkout, hold the same data; each workload is timed in alternating rounds, and the best of each
 side is printed with their ratio. With one thread (OMP_NUM_THREADS=1) and processor time, other programs on the machine
-matter little. With --search both sides search, and report no more than the first release did: the coefficients, the
-fingerprint of the rows, notes, repeated columns, the tests of steps and the nearest alternatives are left out.
+matter little. With --search, what a path reports besides the search is left out: coefficients, the fingerprint of the
+rows, notes, repeated columns, the tests of steps and the nearest alternatives.
 """
 
 from __future__ import annotations

@@ -41,8 +41,7 @@ def test_the_same_path_as_float64(dtype: Any, solver: str, n: int, p: int) -> No
                 assert (path.selected, path.ranking, path.stop) == (double.selected, double.ranking, double.stop)
                 assert path.n_evaluations == double.n_evaluations
                 assert [s.features for s in path.steps] == [s.features for s in double.steps]
-                # Float64 is multiplied without centring: with means of two standard deviations, a digit is lost.
-                np.testing.assert_allclose(path.score, double.score, rtol=1e-11)
+                np.testing.assert_allclose(path.score, double.score, rtol=1e-12)
                 assert path.notes == double.notes
 
 
@@ -75,7 +74,7 @@ def test_integers_beyond_2_to_the_53rd_are_rounded_as_float64(solver: str) -> No
         double = select(X.astype(np.float64), y, solver=solver)
         path = select(X, y, solver=solver)
         assert path.selected == double.selected == (2,)
-        np.testing.assert_allclose(path.score, double.score, rtol=1e-11)
+        np.testing.assert_allclose(path.score, double.score, rtol=1e-12)
         large = X.astype(np.uint64)
         assert select(large, y, solver=solver).ranking == select(large.astype(np.float64), y, solver=solver).ranking
 

@@ -187,14 +187,7 @@ def test_removals_next_to_nearly_dependent_members_are_exact() -> None:
     for unit in (1, 0):
         model.additions(np.arange(unit + 1))
         model.add([unit])
-    centred, t = X[:, :6] - X[:, :6].mean(axis=0), y - y.mean()
-
-    def rss(columns: list[int]) -> float:
-        Q = np.linalg.qr(centred[:, columns])[0]
-        residual = t - Q @ (Q.T @ t)
-        return float(np.sum(np.square(residual - Q @ (Q.T @ residual))))
-
-    expected = [rss(rest) - rss(list(range(6))) for rest in ([3, 4, 5], [0, 1, 2])]
+    expected = [_rss(X, y, rest) - _rss(X, y, list(range(6))) for rest in ([3, 4, 5], [0, 1, 2])]
     assert model.removals(np.array([0, 1])).gains == pytest.approx(expected, rel=1e-8)
 
 
@@ -219,13 +212,9 @@ def test_features_that_are_selected_at_once_keep_their_digits(dtype: type, mean:
     X = (rng.normal(size=(3_500, 80)) + mean).astype(dtype)
     y = X[:, :20].astype(np.float64).sum(axis=1) + rng.normal(size=3_500)
     for weight in (1.0, 1e8):
+        weights = None if weight == 1 else np.full(3_500, weight)
         path = select(
-            *(X, y),
-            strategy="backward",
-            solver="columns",
-            criterion="rss",
-            max_features=15,
-            sample_weight=None if weight == 1 else np.full(3_500, weight),
+            X, y, strategy="backward", solver="columns", criterion="rss", max_features=15, sample_weight=weights
         )
         assert path.score == pytest.approx(weight * _rss(X, y, list(path.selected)), rel=1e-13)
 

@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 BLOCK_SIZE = 2**17  # values (1 MB) that are centred and weighted at a time, and multiplied while they are in the cache
 MIN_BLOCK_ROWS = 512  # of a block: with fewer, the Gram matrix would be read and written too often
-CACHED = 2**17  # values of a table with classes up to which further passes take less time than a copy of its rows
+CACHED = 2**20  # values of X (8 MB) that stay in the cache: further passes take less time than a copy of its rows
 MAX_CANCELLATION = 1e4  # centre by class means if what they add to a sum of squares exceeds the scatter by this factor
 
 
@@ -65,8 +65,7 @@ def _in_place(X: Dense, target: Target, counts: Floats) -> tuple[Floats, Floats]
     else:
         target_means = target.values.sum(axis=0, keepdims=True) / counts
         y = target.values - target_means
-        products = X.multiply(np.vstack([np.ones(len(y)), y.T]))
-        sums = products[:1]
+        sums, products = _sums_and_products(X, y)
     means = sums / np.where(counts > 0, counts, 1.0)[:, None]
     X.reads.add(X.size)
     gram = X.values.T @ X.values  # a symmetric product, in any memory order
@@ -77,8 +76,17 @@ def _in_place(X: Dense, target: Target, counts: Floats) -> tuple[Floats, Floats]
     gram -= weighted.T @ weighted
     if isinstance(target, Categorical):
         return means, gram
-    cross = products[1:] - np.outer(y.sum(axis=0), means)
+    cross = products - np.outer(y.sum(axis=0), means)
     return np.concatenate([means, target_means], axis=1), _bordered(gram, cross, y.T @ y)
+
+
+def _sums_and_products(X: Dense, y: Floats) -> tuple[Floats, Floats]:
+    """Sums of the features, and their products with y: in one pass, or separately, which rounds less, in the cache."""
+    ones = np.ones((1, len(y)))
+    if X.size <= CACHED:
+        return X.multiply(ones), X.multiply(y.T)
+    both = X.multiply(np.vstack([ones, y.T]))
+    return both[:1], both[1:]
 
 
 def _class_sums(X: Dense, target: Categorical) -> Floats:
@@ -100,7 +108,7 @@ def _members(codes: NDArray[np.intp], weights: Floats, out: Floats) -> Floats:
 def _centre(X: Blocked, target: Target, weights: Floats | None) -> Floats:
     """About the means of features and targets: of features the mean of the first rows, exact if they are constant.
 
-    Zeros if no mean exceeds the standard deviation, where centring would save a bit at most.
+    Zeros for a large table of which no mean exceeds the standard deviation: centring would save a bit at most.
     """
     first_rows = cast(Blocked, X.at(np.arange(min(MIN_BLOCK_ROWS, X.shape[0]))))
     _, values = next(first_rows.row_parts(MIN_BLOCK_ROWS))
@@ -109,7 +117,7 @@ def _centre(X: Blocked, target: Target, weights: Floats | None) -> Floats:
     difference = values - first
     mean = np.average(difference, axis=0, weights=w)
     features, variance = first + mean, np.average(np.square(difference), axis=0, weights=w) - mean**2
-    if np.all(np.square(features) <= variance):
+    if np.prod(X.shape) > CACHED and np.all(np.square(features) <= variance):
         features = np.zeros(len(features))
     targets = np.average(target.values, axis=0, weights=weights) if isinstance(target, Continuous) else np.empty(0)
     return np.concatenate([features, targets])[None, :]

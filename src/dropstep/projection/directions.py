@@ -126,10 +126,7 @@ class Directions:
             self._lengths.append(length)
 
     def _add_leading(self, features: Sequence[int]) -> int:
-        """Select the leading ones of features of a Gram matrix, as many as are independent; returns how many.
-
-        For many features; of few, all would be added one by one.
-        """
+        """Select the leading ones of many features of a Gram matrix, as many as are independent; returns how many."""
         S = self.equations.scatter
         if not isinstance(S, np.ndarray) or self._live is not None:
             return 0

@@ -79,7 +79,7 @@ class NormalEquations:
 
     @cached_property
     def small_means(self) -> bool:
-        """True if products with columns that are not centred lose no more than a digit; of weighted rows they may."""
+        """True if products with columns that are not centred lose no more than a digit; False if rows are weighted."""
         S = self.scatter
         if not isinstance(S, Columns) or S.X.dtype != np.float64 or S.root is not None:
             return False

@@ -16,7 +16,7 @@ from dropstep.models.least_squares.updates import RankUpdate, SingleUpdate
 Floats = NDArray[np.float64]
 
 ROUNDING = 1e-12  # share of an eigenvalue of a residual below which what a move leaves of it is rounding
-FEW_NUMBERS = 2**12  # of v' inv(M) v, in all vectors v: up to here one call of LAPACK is faster than L and a product
+FEW_NUMBERS = 2**12  # in the vectors v of all moves, for which one solution is faster than a factor and a product
 NEAR_EXACT = 1e-9  # share of a residual below which what a move leaves is rounding: such moves are equal
 
 
