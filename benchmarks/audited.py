@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.data import read
-from benchmarks.noise_rules import correlated
+from benchmarks.noise import autoregressive
 from benchmarks.recovery import draw
 from dropstep import audit, select
 
@@ -59,7 +59,7 @@ def main(arguments: list[str] | None = None) -> None:
     suppressed = []
     for seed in range(given.runs):  # a feature that matters only once another is selected
         rng = np.random.default_rng(seed)
-        X = correlated(rng, 200, 20, 0.0)
+        X = autoregressive(rng, 200, 20, 0.0)
         X[:, 1] = X[:, 0] + 0.3 * X[:, 1]
         y = 2 * (X[:, 0] - X[:, 1]) + 0.5 * X[:, 2] + rng.standard_normal(200)
         suppressed.append(audit(select(X, y, model="linear"), X, y))

@@ -6,25 +6,24 @@ python -m benchmarks.noise_rules --runs 2000
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from benchmarks.noise import autoregressive
 from dropstep import Knockoffs, Permutation, Significance, select
-
-Floats = NDArray[np.float64]
 
 SHAPES = ((20, 10), (50, 5), (100, 80), (30, 200), (100, 20), (200, 50))
 # rules that claim 5 %, then rules that make no such claim
 CLAIMING: dict[str, dict[str, Any]] = {
-    "ebic (default)": {},
+    "default": {},
     "Significance(0.05, 'bonferroni')": {"criterion": "rss", "enter": Significance(0.05, "bonferroni")},
     "Permutation(0.05)": {"enter": Permutation(0.05)},
 }
 OTHERS: dict[str, dict[str, Any]] = {
     "Knockoffs(0.1), forward": {"strategy": "forward", "enter": Knockoffs(0.1)},
+    "ebic": {"criterion": "ebic"},
     "bic": {"criterion": "bic"},
     "aic": {"criterion": "aic"},
     "cp": {"criterion": "cp"},
@@ -54,31 +53,22 @@ def sizes(n: int, p: int, runs: int, parameters: dict[str, Any]) -> list[int] | 
     return found
 
 
-def noise_table(runs: int, few: int) -> list[str]:
+def noise_table(runs: int, few: int) -> Iterator[str]:
     """Share of the runs that select something, and the mean number of features."""
-    lines = ["| rule | runs | " + " | ".join(f"{n} x {p}" for n, p in SHAPES) + " |", "|---" * (len(SHAPES) + 2) + "|"]
+    yield "| rule | runs | " + " | ".join(f"{n} x {p}" for n, p in SHAPES) + " |"
+    yield "|---" * (len(SHAPES) + 2) + "|"
     for name, parameters in {**CLAIMING, **OTHERS}.items():
         n_runs, cells = (runs if name in CLAIMING else few), []
         for n, p in SHAPES:
             found = sizes(n, p, n_runs, parameters)
             cells.append("-" if found is None else f"{np.mean(np.array(found) > 0):.1%}, {np.mean(found):.2g}")
-        lines.append(f"| {name} | {n_runs} | " + " | ".join(cells) + " |")
-        print(lines[-1], flush=True)
-    return lines
-
-
-def correlated(rng: np.random.Generator, n: int, p: int, rho: float) -> Floats:
-    """Normal features whose neighbours have a correlation."""
-    X = rng.standard_normal((n, p))
-    for j in range(1, p):
-        X[:, j] = rho * X[:, j - 1] + np.sqrt(1 - rho**2) * X[:, j]
-    return X
+        yield f"| {name} | {n_runs} | " + " | ".join(cells) + " |"
 
 
 def false_share(seed: int, n: int, p: int, k: int, effect: float, rho: float, fdr: float) -> tuple[float, float]:
     """Share of false ones among the selected, and share of the true ones that are selected."""
     rng = np.random.default_rng([seed, n, p])
-    X, beta = correlated(rng, n, p, rho), np.zeros(p)
+    X, beta = autoregressive(rng, n, p, rho), np.zeros(p)
     beta[rng.permutation(p)[:k]] = effect * rng.choice([-1.0, 1.0], k)
     y = X @ beta + rng.standard_normal(n)
     selected = list(select(X, y, strategy="forward", enter=Knockoffs(fdr), random_state=seed).selected)
@@ -86,15 +76,14 @@ def false_share(seed: int, n: int, p: int, k: int, effect: float, rho: float, fd
     return (len(selected) - true) / max(len(selected), 1), true / k
 
 
-def knockoff_table(runs: int) -> list[str]:
+def knockoff_table(runs: int) -> Iterator[str]:
     """False discovery rate and power of knockoffs."""
-    lines = ["| rows | features | true | effect | correlation | fdr | false share | power |", "|---" * 8 + "|"]
+    yield "| rows | features | true | effect | correlation | fdr | false share | power |"
+    yield "|---" * 8 + "|"
     for design in DESIGNS:
         shares = np.array([false_share(seed, *design) for seed in range(runs)]).mean(axis=0)
         cells = " | ".join(f"{value:g}" for value in design)
-        lines.append(f"| {cells} | {shares[0]:.3f} | {shares[1]:.2f} |")
-        print(lines[-1], flush=True)
-    return lines
+        yield f"| {cells} | {shares[0]:.3f} | {shares[1]:.2f} |"
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -103,13 +92,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--few", type=int, default=200, help="of the others, and of knockoffs")
     parser.add_argument("--only", choices=["noise", "knockoffs"])
     given = parser.parse_args(arguments)
-    tables: dict[str, Callable[[], list[str]]] = {
-        "noise": lambda: noise_table(given.runs, given.few),
-        "knockoffs": lambda: knockoff_table(given.few),
-    }
+    tables = {"noise": noise_table(given.runs, given.few), "knockoffs": knockoff_table(given.few)}
     for name, table in tables.items():
         if given.only in (None, name):
-            print("\n".join(["", *table()]))
+            print()
+            for line in table:
+                print(line, flush=True)
 
 
 if __name__ == "__main__":

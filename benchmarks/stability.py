@@ -11,7 +11,7 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.noise_rules import correlated
+from benchmarks.noise import autoregressive
 from dropstep import Selector, stability
 
 Floats = NDArray[np.float64]
@@ -46,7 +46,7 @@ def false_selections(runs: int, setting: tuple[int, int, int, float, float, int]
     selections, results = [], []
     for seed in range(runs):
         rng = np.random.default_rng([seed, n, p])
-        X = correlated(rng, n, p, rho)
+        X = autoregressive(rng, n, p, rho)
         y = effect * X[:, :k].sum(axis=1) + rng.standard_normal(n)
         found = stability(
             X, y, n_pairs=25, random_state=seed, strategy="forward", criterion="rss", enter=0.0, max_features=q

@@ -86,13 +86,25 @@ def _table(rng: np.random.Generator, n: int) -> tuple[NDArray[np.float64], list[
     numeric = rng.normal(size=(n, int(rng.integers(1, 8))))
     if rng.random() < 0.4:
         numeric += 2 * rng.normal(size=(n, 1)) * rng.normal(size=numeric.shape[1])
-    columns += list(numeric.T)
+    if rng.random() < 0.3:
+        numeric = np.exp(numeric)
+    columns += list(_nearly_collinear(rng.spawn(1)[0], numeric).T)
     for _ in range(int(rng.integers(0, 4))):
         columns.append(_derived(rng, columns, n))
     X = np.column_stack(columns)
     if rng.random() < 0.25:
         X = X * 10.0 ** rng.integers(-3, 4, size=X.shape[1]) + rng.normal(size=X.shape[1])
     return X, factors
+
+
+def _nearly_collinear(rng: np.random.Generator, numeric: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Columns, in one table of ten with two that nearly equal others; by a generator of its own."""
+    n, p = numeric.shape
+    if p > 3 and rng.random() < 0.1:
+        order = rng.permutation(p)
+        for a, b in (order[:2], order[2:4]):
+            numeric[:, b] = numeric[:, a] + 10 ** -rng.uniform(1.5, 3) * rng.normal(size=n)
+    return numeric
 
 
 def _derived(rng: np.random.Generator, columns: list[NDArray[np.float64]], n: int) -> NDArray[np.float64]:
@@ -112,7 +124,7 @@ def _targets(rng: np.random.Generator, X: NDArray[np.float64], factors: list[lis
             support = np.array(factors[int(rng.integers(len(factors)))])
         signal = _standardized(X)[:, support] @ rng.normal(size=len(support))
         kind = rng.choice(["noise", "signal", "signal", "exact"])
-        noise = rng.normal(size=n)
+        noise = rng.normal(size=n) if rng.random() < 0.7 else np.exp(1.5 * rng.normal(size=n))
         target = {"noise": noise, "signal": 2 * signal + noise, "exact": signal}[str(kind)]
         if np.ptp(target) < 1e-6:
             target = noise
@@ -145,7 +157,7 @@ def _options(rng: np.random.Generator, criterion: str, n: int, p: int) -> dict[s
     if criterion == "sawa":
         return {} if n > p + 8 and rng.random() < 0.6 else {"sigma2": float(rng.uniform(0.3, 3))}
     if criterion == "ebic" and rng.random() < 0.4:
-        return {"gamma": float(rng.choice([0.0, 0.5, 1.0])), "corrected": bool(rng.random() < 0.5)}
+        return {"gamma": float(rng.choice([0.0, 0.5, 1.0]))}
     return {}
 
 
@@ -203,7 +215,7 @@ def _rules(rng: np.random.Generator, y: NDArray[Any], criterion: str) -> dict[st
         return {"enter": float(max(a, b)), "leave": float(min(a, b)), "drop": float(drop)}
     if kind == "levels":
         a, b, drop = rng.choice([0.01, 0.05, 0.15, 0.4], size=3)
-        correction = "bonferroni" if rng.random() < 0.3 else None
+        correction = [None, None, "bonferroni", "fdr"][int(rng.integers(4))]
         rules: dict[str, Any] = {"enter": Significance(float(min(a, b)), correction)}
         if rng.random() < 0.6:
             rules["leave"] = Significance(float(max(a, b)), correction)
@@ -223,8 +235,34 @@ def compare(given: Problem) -> str | None:
         return None if _has_no_answer(fast) else f"the library raises: {fast}"
     slow = by_reference(given, fast.solver)
     differences = list(_differences(fast, slow, given.criterion))
+    if any("cannot resolve the gain" in note for note in fast.notes):
+        return "; ".join(false_zeros(given, fast)) or None
     decided = slow.margin > AMBIGUOUS and not any("keeps few digits" in note for note in fast.notes)
     return "; ".join(differences) if differences and decided else None
+
+
+def false_zeros(given: Problem, fast: SelectionPath) -> Iterator[str]:
+    """Removals at a loss of 0 from a Gram matrix with few digits, although no other column resembles what left."""
+    if given.criterion not in ("rss", "r2") or given.weights is not None or given.y.ndim == 2:
+        return
+    X, y = _standardized(given.X), given.y - given.y.mean()
+    selected: list[int] = []
+    for i, step in enumerate(fast.steps):
+        if step.action == "add":
+            selected += step.features
+        elif step.action == "remove":
+            kept = [j for j in selected if j not in step.features]
+            others = np.delete(X, step.features, axis=1)
+            alone = all(_residual(others, X[:, j]) > 1e-3 * (X[:, j] @ X[:, j]) > 0 for j in step.features)
+            loss = _residual(X[:, kept], y) - _residual(X[:, selected], y)
+            if alone and step.gain == 0 and loss > 1e-2 * (y @ y):
+                yield f"step {i}: {step.features} left at a loss of 0 instead of {loss:.3g}"
+            selected = kept
+
+
+def _residual(X: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+    residual = y - X @ np.linalg.lstsq(X, y, rcond=1e-14)[0]
+    return float(residual @ residual)
 
 
 def by_library(given: Problem) -> SelectionPath | str:

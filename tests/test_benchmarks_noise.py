@@ -1,90 +1,69 @@
-"""The script that judges penalties computes what it says, and the corrected penalty keeps its promises."""
+"""The script that counts empty selections on noise draws what it says, computes what it says, and can be resumed."""
 
-import math
+import json
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import special, stats
+from scipy import stats
 
 from dropstep import select
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # benchmarks belong to no installed package
 
-from benchmarks import noise
-from benchmarks.noise import RULES, bartlett, calibrated, chen_chen, empty_share, penalty, violations
+from benchmarks import noise, publish, recovery
 
-CORRECTED = pytest.mark.parametrize("rule", [calibrated, bartlett])
-
-
-@CORRECTED
-def test_noise_is_rejected_95_times_in_100_at_every_shape(rule):
-    shapes = [(n, m) for n in (4, 5, 8, 12, 20, 50, 200, 1000) for m in (1, 2, 5, 50, 2000, 200_000)]
-    assert min(empty_share(rule, *shape) for shape in shapes) >= 0.95 - 1e-12
+CELLS = [cell for _, _, make in noise.PARTS.values() for cell in make()]
 
 
-@CORRECTED
-def test_the_correction_vanishes_as_rows_grow(rule):
-    assert [rule(1e9, 50, i) for i in (1, 2, 10, 40)] == pytest.approx(
-        [math.log(1e9) + 2 * max(0.0, math.log((51 - i) / i)) for i in (1, 2, 10, 40)], rel=1e-6
-    )
+def test_every_cell_has_its_own_tables():
+    assert len({cell.key for cell in CELLS}) == len(CELLS)
+    X, y = CELLS[0].draw(0)
+    for again, same in ((CELLS[0].draw(0)[1], True), (CELLS[0].draw(1)[1], False), (CELLS[1].draw(0)[1], False)):
+        assert np.array_equal(y, again) == same
+    assert X.shape == (8, 1)
 
 
-@CORRECTED
-@pytest.mark.parametrize(("n", "m", "q"), [(8, 5, 1), (12, 20, 1), (30, 60, 1), (12, 5, 2), (30, 10, 3)])
-def test_every_addition_is_charged(rule, n, m, q):
-    """The penalty grows with rank, and with rank and units together; no move changes units alone."""
-    assert violations(rule, n, m, q)[:2] == (0, 0)
+@pytest.mark.parametrize("target", noise.TARGETS)
+def test_every_target_varies_even_with_few_rows(target):
+    cell = noise.Cell("part", "row", target, "linear", "normal", target, 8, 1)
+    assert all(noise.varies(cell.draw(repeat)[1]) for repeat in range(50))
 
 
-def test_bartlett_is_finite_where_the_asymptotic_level_underflows():
-    assert calibrated(1e6, 10, 1, d=300.0) == math.inf
-    assert bartlett(1e6, 10, 1, d=300.0) == pytest.approx(chen_chen(1e6, 10, 1, d=300.0), rel=1e-3)
+def test_targets_are_what_they_are_called():
+    rng = np.random.default_rng(0)
+    assert [int(noise.TARGETS[f"{share} in a class"](rng, 1000, 0).sum()) for share in ("1 %", "5 %")] == [10, 50]
+    assert np.mean(noise.TARGETS["zero-inflated"](rng, 10_000, 0) == 0) == pytest.approx(0.8, abs=0.02)
+    counts = noise.TARGETS["overdispersed"](rng, 10_000, 0)
+    assert counts.var() > 5 * counts.mean()
+    assert not noise.varies(np.column_stack([np.arange(5.0), [1, 0, 0, 0, 0]]))
+    levels = noise.FEATURES["rare levels"](rng, 5000, 6)
+    assert levels.reshape(5000, 2, 3).sum(axis=2).max() == 1  # one level per factor and row
+    assert levels.mean(axis=0)[:3] == pytest.approx([0.2, 0.07, 0.03], abs=0.02)
 
 
-def test_bartlett_is_finite_up_to_the_last_residual_degree_of_freedom():
-    for q in (1, 2, 3):
-        for n in (8, 20, 60):
-            assert math.isfinite(penalty(bartlett, n, 100, n - 1 - q, n - 1 - q, q))
-
-
-@pytest.mark.parametrize(("d", "q"), [(1, 1), (3, 1), (1, 2), (2, 2)])
-def test_the_quantile_has_its_level(d, q):
-    """Against the determinants of simulated Wishart matrices, error and hypothesis."""
-    n, level = 14, 0.1
-    error = stats.wishart(n - 1 - d, np.eye(q)).rvs(20_000, random_state=0).reshape(-1, q, q)
-    rng = np.random.default_rng(1)
-    Z = rng.standard_normal((20_000, d, q))
-    statistic = n * np.log(np.linalg.det(error + Z.swapaxes(1, 2) @ Z) / np.linalg.det(error))
-    assert np.mean(statistic > noise.quantile(level, n, d, d, q)) == pytest.approx(level, abs=0.008)
+def test_included_features_and_groups_are_counted_as_such():
+    signal = noise.Cell("part", "row", "column", "linear", "normal", "normal", 40, 6, include=2, group=1)
+    X, _ = signal.draw(0)
+    assert set(select(X, X[:, 5] * 2.0, model="linear", include=range(2)).selected) >= {0, 1, 5}
+    groups = noise.Cell("part", "row", "column", "linear", "normal", "normal", 40, 6, group=3)
+    assert isinstance(groups.is_empty(0), bool)
+    assert isinstance(signal.is_empty(0), bool)
 
 
 def test_the_exact_share_is_that_of_simulated_tables():
-    for rule in ("chen-chen", "bartlett"):
-        share = float(noise.noise_row([rule], 12, 20, 2000)[1])
-        assert share == pytest.approx(empty_share(RULES[rule], 12, 20), abs=0.03)
-
-
-def test_the_first_gain_is_that_of_a_search():
     rng = np.random.default_rng(0)
-    X, Y = rng.normal(size=(20, 7)), rng.normal(size=(20, 2))
-    for y in (Y[:, 0], Y):
-        step = select(X, y, strategy="forward", criterion="bic", enter=-math.inf, max_features=1).steps[0]
-        assert noise.first_gain(X, y) == pytest.approx(step.gain + math.log(20) * y.size / 20)
+    tables = [(rng.standard_normal((12, 3)), rng.standard_normal(12)) for _ in range(400)]
+    empty = [not select(X, y, model="linear", strategy="forward", criterion="bic").selected for X, y in tables]
+    assert np.mean(empty) == pytest.approx(noise.empty_share(noise.bic, 12, 3), abs=0.06)
+    assert noise.chen_chen(12, 20) == pytest.approx(noise.bic(12, 20) + 2 * np.log(20))
 
 
-def test_the_rule_of_the_library_decides_as_the_library_does():
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        X, y = noise.normal(rng, 20, 10)
-        enters = noise.first_gain(X, y) > noise.library(20, 10, 1)
-        assert enters == bool(select(X, y, strategy="forward", criterion="ebic").selected)
-
-
-def test_the_library_charges_for_size():
-    charges = [noise.library(40, 30, i) for i in range(1, 11)]
-    assert min(charges) > 0
+def test_the_share_of_separators_is_exact():
+    assert noise.separated_share() == pytest.approx(noise.separated_probability(*noise.SEPARATORS), abs=0.03)
+    alone = stats.hypergeom(12, 6, 6).pmf([0, 6]).sum()  # all of a class in the lower half, or none
+    assert noise.separated_probability(12, 1) == pytest.approx(alone)
 
 
 def test_neighbours_have_the_correlation():
@@ -93,23 +72,61 @@ def test_neighbours_have_the_correlation():
     assert X.var(axis=0) == pytest.approx(np.ones(4), abs=0.05)
 
 
-def test_the_gain_of_a_factor_is_that_of_its_partial_f_test():
-    units, y = noise.factor_table(40, 1.0, 0)
-    code = units[0] @ np.arange(1, 8)
-    f = stats.f_oneway(*(y[code == level] for level in range(8))).statistic
-    assert noise.unit_gains(units, y)[0] == pytest.approx(40 * np.log1p(f * 7 / 32))
+def test_fewer_tables_are_drawn_only_where_one_is_expensive():
+    tables = {cell.n_tables(2000) for cell in CELLS if cell.model in ("linear", "discriminant")}
+    assert tables == {2000}
+    expensive = [cell for cell in CELLS if cell.n_tables(2000) < 2000]
+    assert {cell.n_tables(2000) for cell in expensive} == {500}
+    assert all(cell.n * cell.m >= 20_000 for cell in expensive)
 
 
-def test_bonferroni_is_the_partial_f_test():
-    ratio = math.expm1(noise.bonferroni(30, 10, 2) / 30)
-    assert special.fdtrc(1, 27, ratio * 27) == pytest.approx(0.05 / 10)
-
-
-def test_it_prints_every_table(capsys, monkeypatch):
+def test_finished_cells_are_not_run_again(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(noise, "SHAPES", ((8, 1), (12, 20)))
-    monkeypatch.setattr(noise, "RECOVERY", noise.RECOVERY[:1])
-    noise.main(["--repeats", "4", "--only", "noise", "recovery", "factors"])
+    file = tmp_path / "noise.json"
+    arguments = ["--tables", "3", "--jobs", "1", "--only", "shapes", "--json", str(file)]
+    noise.main(arguments)
+    assert "shapes: 8 × 1: default: " in capsys.readouterr().out
+    done = json.loads(file.read_text())
+    assert len(done) == 2
+    file.write_text(json.dumps(dict.fromkeys(done, "0 of 3")))
+    assert noise.main(arguments) == 1
     printed = capsys.readouterr().out
-    for title in ("share of empty selections", "exact in %", "true factor first", "two targets"):
-        assert title in printed
-    assert all(rule in printed for rule in RULES)
+    assert "2 cells, 2 of them below 0.93" in printed
+    assert "| 12 × 20         | **0.000** (3) | 0.951 | 0.827 | 0.030 |" in printed
+    noise.main([*arguments, "--fresh"])
+    assert json.loads(file.read_text()) == done
+
+
+def test_only_all_tables_of_all_cells_are_published(capsys):
+    for arguments in (["--tables", "10"], ["--only", "units"]):
+        with pytest.raises(SystemExit):
+            noise.main(["--publish", *arguments])
+        assert "--publish needs 2000 tables of every part; omit --tables and --only" in capsys.readouterr().err
+
+
+def test_the_page_shows_the_published_results():
+    """If it fails, cells have changed: run `python -m benchmarks.noise --publish`."""
+    published = publish.load().get("noise")
+    expected = noise.NOT_YET if published is None else noise.page(published)
+    assert publish.block(noise.PAGE, "noise") == expected
+
+
+# --- recovery --------------------------------------------------------------------------------------------------------
+
+
+def test_the_population_r2_is_that_of_new_rows():
+    setting = recovery.Setting(200, 20, 1.0, 2)
+    intercept, coef = recovery.with_dropstep(criterion="bic")(*setting.draw(0))
+    X, y = setting._replace(n=200_000).draw(1)
+    errors = y - intercept - X @ coef
+    assert setting.population_r2(intercept, coef) == pytest.approx(1 - np.mean(errors**2) / y.var(), abs=0.01)
+    assert setting.population_r2(0.0, setting.coefficients()) == pytest.approx(0.5)
+    assert np.flatnonzero(setting._replace(beta_type=1).coefficients()).tolist() == [0, 4, 9, 14, 19]
+
+
+def test_recovery_prints_a_row_per_setting(capsys, monkeypatch):
+    monkeypatch.setattr(recovery, "SHAPES", ((40, 10),))
+    recovery.main(["--runs", "2", "--jobs", "1"])
+    *_, last = capsys.readouterr().out.splitlines()
+    assert last.startswith("| 40 × 10 | 4 | ")
+    assert last.endswith(" | 0.80 |")

@@ -93,10 +93,12 @@ def test_information_criteria_of_several_targets(regression, rng: np.random.Gene
     bic = n * np.log(np.linalg.det(E / n)) + np.log(n) * q * (k + 1)
     assert score("bic", X, Y, subset) == pytest.approx(bic)
     assert score("aic", X, Y, subset) == pytest.approx(bic + (2 - np.log(n)) * q * (k + 1))
-    ebic = partial(score, "ebic", X, Y, subset, corrected=False)
+    ebic = partial(score, "ebic", X, Y, subset)
     assert ebic() == pytest.approx(bic + 2 * np.log(math.comb(8, 3)))
     assert ebic(gamma=0.5, n_candidates=20) == pytest.approx(bic + np.log(math.comb(20, 3)))
     assert ebic(exclude=[7]) == pytest.approx(bic + 2 * np.log(math.comb(7, 3)))
+    assert ebic(include=[0]) == pytest.approx(bic + 2 * np.log(math.comb(7, 2)))
+    assert ebic(n_candidates=4) == pytest.approx(bic + 2 * np.log(math.comb(4, 2)))  # constant from half of them on
     aicc = n * np.log(np.linalg.det(E / n)) + 2 * n * (q * (k + 1) + 3) / (n - k - q - 2)
     assert score("aicc", X, Y, subset) == pytest.approx(aicc)
 

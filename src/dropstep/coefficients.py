@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 INTERCEPT = "(intercept)"
 CAVEAT = (
-    "Standard errors and p-values are computed on the rows used for selection, as if the features had been fixed in "
+    "Coefficients, R² and p-values are computed on the rows used for selection, as if the features had been fixed in "
     "advance, and are optimistically biased; for inference, fit on rows that took no part in the selection."
 )
 
@@ -33,7 +33,7 @@ class Coefficient(NamedTuple):
         The coefficient.
     std_error, statistic, p_value : float or None
         Standard error, t or z statistic and two-sided p-value; None if the model has none, NaN for a column that is a
-        linear combination of the others.
+        linear combination of the others and for an infinite coefficient.
     """
 
     target: Any
@@ -68,7 +68,8 @@ class Coefficients(CoefficientsText):
     coef : ndarray of shape (n_columns,) or (n_targets, n_columns)
         One dimension if there is one target. 0 for a column that is a linear combination of the others (R reports NA).
     std_error : ndarray of the shape of `coef`, or None
-        Standard errors, NaN for a column that is a linear combination of the others; None for classes.
+        Standard errors, NaN for a column that is a linear combination of the others and for a coefficient that is
+        infinite, because the likelihood has no maximum; None for classes.
     intercept_std_error : float, ndarray of shape (n_targets,) or None
         Standard error of the intercept.
     df_resid : float
@@ -154,8 +155,7 @@ class Coefficients(CoefficientsText):
         pandas.DataFrame
             Columns estimate, std_error, statistic and p_value (for discriminant analysis the estimate only), indexed by
             name with the intercept first; by target or class and name if there are several functions. Where `effect` is
-            not None, columns ratio, lower and upper with 95 % intervals. ``attrs["note"]`` says what the standard
-            errors cannot claim.
+            not None, columns ratio, lower and upper with 95 % intervals. ``attrs["note"]`` says what they cannot claim.
         """
         try:
             import pandas as pd
@@ -167,8 +167,7 @@ class Coefficients(CoefficientsText):
         frame = frame.set_index(index)[kept].astype(float)
         if self.effect is not None:
             frame[["ratio", "lower", "upper"]] = self.ratios()
-        if self.std_error is not None:
-            frame.attrs["note"] = CAVEAT
+        frame.attrs["note"] = CAVEAT
         return frame
 
     def ratios(self, level: float = 0.95) -> Floats | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from scipy import special
 
-from dropstep.coefficients import Coefficients
+from dropstep.coefficients import CAVEAT, Coefficients
 from dropstep.lazy import PathMethods
 from dropstep.stopping import NearestMove
 from dropstep.subsets import Subsets
@@ -60,14 +60,20 @@ class PartialTest:
         Degrees of freedom of the numerator and the denominator of F, or the one of chi-squared. F is exact, except
         where more than two linearly independent features are tested together and there are more than two targets or
         more than three classes: there it is Rao's approximation, whose denominator need not be a whole number.
+    saddlepoint : float or None
+        The p-value by a saddlepoint approximation, where the features and the residual are both far from normal and
+        `enter="auto"` decided by it; None where the distribution of the statistic is that of `df`.
     """
 
     statistic: float
     df: tuple[float, ...]
+    saddlepoint: float | None = None
 
     @property
     def p_value(self) -> float:
         """Probability of a larger statistic if the features had no effect."""
+        if self.saddlepoint is not None:
+            return self.saddlepoint
         if len(self.df) == 1:
             return float(special.chdtrc(self.df[0], self.statistic))
         return float(special.fdtrc(self.df[0], self.df[1], self.statistic))
@@ -251,6 +257,12 @@ class SelectionPath(PathMethods):
         """R2 with both sums of squares divided by their degrees of freedom; None for other models."""
         return None if self.coefficients is None else self.coefficients.adj_r2
 
+    @property
+    def caveat(self) -> str | None:
+        """What coefficients, R2 and p-values of the path cannot claim; None if it has none of them."""
+        fitted = self.coefficients is not None and bool(self.selected)
+        return CAVEAT if fitted or any(step.test is not None for step in self.steps) else None
+
     def sizes(self) -> list[int]:
         """Number of selected features after each step.
 
@@ -283,6 +295,7 @@ class SelectionPath(PathMethods):
         pandas.DataFrame
             One row per step, numbered from 1 as in the plot and in the report. Columns statistic, df_num, df_denom and
             p_value are those of `Step.test`, NaN where there is none (df_denom for a chi-squared statistic as well).
+            ``attrs["note"]`` is `caveat`, if that is not None.
         """
         try:
             import pandas as pd
@@ -297,6 +310,8 @@ class SelectionPath(PathMethods):
         frame = pd.DataFrame(rows, columns=columns, index=pd.RangeIndex(1, len(rows) + 1, name="step"))
         if any(s.score_std_error is not None for s in self.steps):
             frame.insert(5, "score_std_error", [s.score_std_error for s in self.steps])
+        if self.caveat is not None:
+            frame.attrs["note"] = self.caveat
         return frame
 
 

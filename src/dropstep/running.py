@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from dropstep.data.groups import Choice
 from dropstep.data.sample import Features, Rows
-from dropstep.models.base import Family, FamilyModel, Problem, Units
+from dropstep.models.base import Choices, Family, FamilyModel, Problem, Units
 from dropstep.models.capabilities import offered
 from dropstep.models.families import as_family
 from dropstep.models.resampling import CrossValidates, Evaluation, Resamples, SearchEndedError, never
@@ -61,8 +61,9 @@ def _refuse_resampling(given: Parameters, rows: Rows, by_cv: bool) -> None:
         raise ValueError("checkpoint applies to a scikit-learn estimator; pass model=..., or omit checkpoint")
     if rows.groups is not None and not by_cv:
         raise ValueError(
-            "sample_groups applies to a scikit-learn estimator and to criterion='cv'; pass one of them, or omit "
-            "sample_groups"
+            "sample_groups applies to a scikit-learn estimator and to criterion='cv', because tests take rows for "
+            "independent; pass one of them, or pass sample_groups where rows are divided (stability, compare, infer, "
+            "report)"
         )
     if rows.metadata:
         raise ValueError(f"{next(iter(rows.metadata))} applies to a scikit-learn estimator; pass model=..., or omit it")
@@ -141,13 +142,15 @@ def searching(
     varying = problem.varying.copy()
     varying[list(units.columns(choice.exclude))] = False
     candidates, n_candidates = varying.nonzero()[0], units.count(varying)
-    model = problem.model(given.criterion, units, candidates, n_candidates)
     varying[list(units.columns(choice.include))] = False
+    choices = Choices(units.count(varying), n_candidates - units.count(varying))
+    by_size = name == "exhaustive" and isinstance(given.criterion, str) and given.criterion == "auto"
+    model = problem.model(problem.sizes_by if by_size else given.criterion, units, candidates, choices)
     info, enter = model.criterion_info, given.enter
     notes: tuple[str, ...] = ()
     if isinstance(enter, Permutation):
         enter = replace(enter, seed=checked_seed(given.random_state))
-    rules = as_rules(info, units.count(varying), enter, given.leave, given.drop, max_features, name)
+    rules = as_rules(info, choices.n, enter, given.leave, given.drop, max_features, name)
     _check_rows(name, model, units, choice)
     search = make(model, rules, units, choice.include, choice.exclude)
     if isinstance(enter, Knockoffs):

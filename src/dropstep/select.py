@@ -169,6 +169,12 @@ def _notes(sample: Features, problem: Problem, started: Searching) -> Iterator[s
     model, search, excluded = started.model, started.search, sample.choice.exclude
     yield from search.notes
     yield from uncertainties(search, model, len(excluded), sample.names)
+    if not (sample.weights_are_counts or model.criterion_info.resampled):
+        yield (
+            f"sample_weight has fractions, but weights count observations: their sum ({model.n:,.6g}) is taken for the "
+            "number of rows, so that importance or sampling weights select too many features; pass counts, or select "
+            "without weights"
+        )
     yield from sample.notes
     yield from problem.notes(model, set(search.units.columns(excluded)))
 

@@ -71,6 +71,7 @@ def test_values() -> None:
     assert "Unknown label type" in refused(batches(FRAME), model="discriminant")
     assert "y has only one class (x)" in refused(batches(FRAME.assign(y="x")))
     assert "y is constant" in refused(batches(FRAME.assign(y=0.5)))
+    assert "y is constant" in refused(batches(FRAME.assign(y=1.0)))
 
 
 def test_identifiers_are_ignored_and_their_gaps_do_not_matter() -> None:
@@ -103,7 +104,7 @@ def test_leakage_notes_are_those_of_memory() -> None:
     assert path.notes[:-1] == expected.notes
     assert digits is not None
     assert float(digits[1]) < 1e-14
-    assert len(expected.notes) == 3
+    assert len(expected.notes) == 4
     frame = FRAME.assign(y=FRAME["colour"].map({"red": 1.5, "green": 2.25, "blue": 4.125}))
     assert select(batches(frame), "y").notes[0] == select(frame, "y").notes[0]
     frame = FRAME.assign(y=np.where(FRAME["colour"] == "red", "p", "q"))

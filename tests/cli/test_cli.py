@@ -278,6 +278,7 @@ KEYS = {
         "subsets",
         "stability",
         "holdout",
+        "caveat",
         "notes",
     ],
     "plan": [

@@ -25,6 +25,7 @@ def test_stability_and_holdout_in_json(wine, capsys):
     assert 40 <= found["holdout"]["n_rows"] <= 48
     assert found["holdout"]["score"] > 0.8
     assert found["holdout"]["coefficients"] == []
+    assert found["holdout"]["covariance"] is None
     plain = answer(capsys, f"select {wine} --target class")
     assert plain["stability"] is None
     assert plain["holdout"] is None
@@ -64,9 +65,11 @@ def test_held_out_rows_that_equal_others_by_coincidence(tmp_path, capsys):
     file = table(tmp_path / "discrete.csv", [("sex", "young", "lived"), *zip(sex, young, lived, strict=True)])
     found = answer(capsys, f"select {file} --target lived --model logistic --holdout 0.4")
     assert [row["name"] for row in found["holdout"]["coefficients"]] == ["sex=m"]
+    assert found["holdout"]["covariance"] == "HC3"
     code, out, err = run(capsys, f"select {file} --target lived --model logistic --holdout 0.4")
     assert code == 0, err
     assert "The most frequent class has a share of" in out
+    assert "fitted on these rows, with robust standard errors (HC3), are not biased by the selection" in out
 
 
 def test_groups_of_rows_stay_together(tmp_path, capsys):
@@ -81,7 +84,22 @@ def test_groups_of_rows_stay_together(tmp_path, capsys):
     assert answer(capsys, line)["holdout"]["n_rows"] == 25
     code, _, err = run(capsys, f"select {file} --target y --groups-column person")
     assert code == 2
-    assert "sample_groups applies to a scikit-learn estimator and to --criterion cv" in err
+    assert "--groups-column applies to a scikit-learn estimator and to --criterion cv" in err
+    assert "pass --groups-column where rows are divided (stability, compare, infer, report)" in err
+    code, _, err = run(capsys, f"select {file} --target y --groups-column person --report {tmp_path / 'r.html'}")
+    assert code == 0, err
+
+
+def test_identifiers_that_repeat_are_noted(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    person = np.repeat(rng.permutation(30), 3)
+    columns = (rng.standard_normal(90), person, rng.standard_normal(90))
+    file = table(tmp_path / "persons.csv", [("x", "person", "y"), *zip(*columns, strict=True)])
+    (note,) = [note for note in answer(capsys, f"select {file} --target y")["notes"] if "person" in note]
+    assert note.startswith("'person' may identify persons or other units with several rows each")
+    assert note.endswith("(stability, compare, infer, report), and use --exclude person")
+    found = answer(capsys, f"select {file} --target y --groups-column person --holdout 0.25")
+    assert not any("person" in note for note in found["notes"])
 
 
 @pytest.mark.parametrize("rule", ["permutation:0.05", "knockoffs:0.3"])

@@ -107,7 +107,7 @@ def test_groups_of_rows(folder: Path, run, selected) -> None:
     assert found["score"] == pytest.approx(path.score)
     code, _, err = run("--groups-column", "person")
     assert code == 2
-    assert "sample_groups applies to a scikit-learn estimator" in err
+    assert "--groups-column applies to a scikit-learn estimator" in err
 
 
 @pytest.mark.parametrize(

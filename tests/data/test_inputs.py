@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
 from sklearn.utils.validation import check_is_fitted
 
 from dropstep import AIC, BIC, EBIC, MallowsCp, Moments, Selector, Significance, StopReason, Trace, select
@@ -309,7 +310,7 @@ BAD_TARGETS: dict[str, tuple[Any, list[str]]] = {
     "masked": (np.ma.masked_array(Y, mask=np.arange(N) == 3), ["1 missing"]),
     "constant number": (np.full(N, 2.5), ["y is constant (2.5)", "a target that varies"]),
     "single class": (["ill"] * N, ["only one class (ill)", "at least 2 classes"]),
-    "single whole number": (np.ones(N), ["only one class (1.0)"]),
+    "single whole number": (np.ones(N), ["y is constant (1)", "a target that varies"]),
     "class of one row": (["lone"] + ["a"] * 30 + ["b"] * 29, ["'lone' has 1 row ", "at least 2", "join or remove"]),
     "text and numbers": (np.array(["a", 1] * 30, dtype=object), ["mixes text and numbers ('a' and 1)"]),
     "dates": (DATES, ["dates or times", "days since a reference date"]),
@@ -465,6 +466,30 @@ BAD_WEIGHTS: dict[str, tuple[Any, list[str]]] = {
 def test_weights_that_are_refused(case: str) -> None:
     weights, words = BAD_WEIGHTS[case]
     says(refused(X, Y, sample_weight=weights), *words)
+
+
+FRACTIONS = "sample_weight has fractions, but weights count observations: their sum (60) is taken for the number"
+
+
+@pytest.mark.parametrize("kind", ["table", "blocks", "classes"])
+def test_weights_with_fractions_are_noted(kind: str) -> None:
+    """Importance weights of mean 1 would select too much: they carry less information than as many rows."""
+    weights = np.random.default_rng(0).exponential(size=N)
+    weights /= weights.mean()
+    frame = pd.DataFrame(X).add_prefix("x").assign(y=Y, w=weights, n=np.arange(N) % 3 + 1.0)
+
+    def notes(name: str, **parameters: Any) -> list[str]:
+        if kind == "blocks":
+            batches = pa.table(frame.drop(columns={"w": "n", "n": "w"}[name])).to_batches(max_chunksize=25)
+            found = select(batches, "y", sample_weight=name, **parameters).notes
+        else:
+            found = select(X, CLASSES if kind == "classes" else Y, sample_weight=frame[name], **parameters).notes
+        return [note for note in found if note.startswith("sample_weight")]
+
+    assert [note.startswith(FRACTIONS) for note in notes("w")] == [True]
+    assert notes("n") == []
+    if kind == "table":
+        assert notes("w", model=LinearRegression()) == notes("w", criterion="cv") == []
 
 
 def test_weights_that_leave_too_little_of_a_class() -> None:

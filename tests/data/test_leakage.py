@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from dropstep import Moments, StopReason, select
@@ -35,9 +36,9 @@ def notes(table: Any, y: Any = Y, **params: Any) -> str:
         ("shuffled", _rng.permutation(N) + 1000),
         ("descending", np.arange(N, 0, -1).astype(float)),
         ("id", _rng.integers(0, 10**6, N)),
-        ("patient_id", _rng.integers(0, 9, N)),
-        ("customerId", _rng.integers(0, 9, N)),
-        ("user ID", _rng.integers(0, 9, N)),
+        ("patient_id", _rng.integers(0, 6, N)),
+        ("customerId", _rng.integers(0, 6, N)),
+        ("user ID", _rng.integers(0, 6, N)),
     ],
 )
 def test_probable_identifiers(name: str, values: Any) -> None:
@@ -219,3 +220,55 @@ def test_separation_is_a_rank_deficit_within_classes() -> None:
         deficit = np.linalg.matrix_rank(within, tol=1e-9) < np.linalg.matrix_rank(total, tol=1e-9)
         target = as_target(classes, n, "discriminant", weights)
         assert separates_classes(factor_of(codes.tolist()), target, weights) == deficit
+
+
+def units(kind: str) -> dict[str, Any]:
+    """Identifiers of 40 units with 3 rows each."""
+    order = np.random.default_rng(1).permutation(120)
+    values = np.repeat(np.random.default_rng(2).permutation(40), 3)
+    kinds: dict[str, dict[str, Any]] = {
+        "runs of integers": {"where": values},
+        "named integers": {"subject": values[order]},
+        "unequal counts": {"molecule": (np.arange(120) % 7) ** 2 + np.arange(120) // 4},
+        "named text": {"patient_id": [f"p{v}" for v in values[order]]},
+        "runs of text": {"where": [f"p{v}" for v in values]},
+        "few values": {"subject": np.arange(120) % 4},
+        "distinct values": {"subject": np.arange(120)},
+        "shuffled integers": {"where": values[order]},
+        "shuffled text": {"where": [f"p{v}" for v in values[order]]},
+        "numbers": {"subject": values + 0.5},
+        "runs of unequal length": {"where": np.sort(np.random.default_rng(3).integers(0, 40, 120))},
+    }
+    return kinds[kind]
+
+
+@pytest.mark.parametrize("source", ["table", "blocks"])
+@pytest.mark.parametrize(
+    ("kind", "noted"),
+    [
+        ("runs of integers", True),
+        ("named integers", True),
+        ("unequal counts", True),
+        ("named text", True),
+        ("runs of text", True),
+        ("few values", False),
+        ("distinct values", False),
+        ("shuffled integers", False),
+        ("shuffled text", False),
+        ("numbers", False),
+        ("runs of unequal length", False),
+    ],
+)
+def test_identifiers_of_several_rows_each_are_noted(kind: str, noted: bool, source: str) -> None:
+    rng = np.random.default_rng(0)
+    column = units(kind)
+    (name,) = column
+    frame = pd.DataFrame({"a": rng.standard_normal(120), **column, "y": rng.standard_normal(120)})
+    X = frame if source == "table" else pa.table(frame).to_batches(max_chunksize=50)
+    found = [note for note in select(X, "y").notes if "several rows each" in note]
+    if source == "blocks" and kind.startswith("runs of"):
+        noted = False  # the order of the rows is not known
+    assert [note.startswith(f"'{name}' may identify persons") for note in found] == [True] * noted
+    if noted and source == "table":
+        assert found[0].endswith(f"(stability, compare, infer, report), and use exclude=['{name}']")
+        assert not any(name in note for note in select(frame, "y", exclude=[name]).notes)

@@ -1,6 +1,9 @@
 """infer and optimism: equal to textbook computations on rows that took no part, which others are refused."""
 
+import json
 import math
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,15 +14,17 @@ from scipy import stats
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.linear_model import LinearRegression
 
-from dropstep import Moments, infer, optimism, select
+from dropstep import Cox, Moments, Significance, infer, optimism, select
 from dropstep.data.fingerprint import Fingerprint
 from dropstep.data.response import Survival
 from dropstep.data.table import Table
 from dropstep.data.target import Categorical, Continuous
+from dropstep.evaluation import refits
 from dropstep.evaluation.inference import aggregated
 from dropstep.evaluation.optimism import METRICS, concordance
 from reference import inference as reference
 
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "robust.json").read_text(encoding="utf-8"))["cases"]
 PER_MODEL = ("linear", "logistic", "poisson", "gamma", "cox")
 
 
@@ -49,13 +54,84 @@ def problem(model, n=200, seed=0):
 def test_held_out_estimates_are_those_of_a_regression(diabetes):
     X, y = diabetes
     path = select(X[:200], y[:200])
-    frame = infer(path, X[200:], y[200:]).to_frame()
-    assert frame.columns.tolist() == ["estimate", "std_error", "lower", "upper", "p_value"]
-    assert frame.index.tolist() == list(path.selected_names)
     columns = list(path.selected)
+    for covariance, label in (("robust", "HC3"), ("model", "model")):
+        frame = infer(path, X[200:], y[200:], covariance=covariance).to_frame()
+        assert frame.columns.tolist() == ["estimate", "std_error", "lower", "upper", "p_value"]
+        assert frame.index.tolist() == list(path.selected_names)
+        assert frame.attrs["covariance"] == label
+        slow = reference.least_squares(X.to_numpy()[200:, columns], y[200:].to_numpy(), robust=covariance == "robust")
+        np.testing.assert_allclose(frame, slow, rtol=1e-6)
+
+
+def of_all_columns(X, y, model):
+    """A path of other rows that has selected every column."""
+    others = np.random.default_rng(99).standard_normal(X.shape)
+    criterion = "r2" if model == "linear" else "deviance"
+    return select(others, y, model=model, include=list(range(X.shape[1])), enter=np.inf, criterion=criterion)
+
+
+@pytest.mark.parametrize("case", GOLDEN)
+def test_robust_standard_errors_are_those_of_r(case):
+    """vcovHC(type = "HC3") of the package sandwich, and coxph(robust = TRUE)."""
+    golden = GOLDEN[case]
+    X, y = np.array(golden["X"]), np.array(golden["y"]).squeeze()
+    model = Cox(ties=golden.get("ties", "efron")) if golden["model"] == "cox" else golden["model"]
+    found = infer(of_all_columns(X, y, model), X, y, sample_weight=golden.get("weights"), strata=golden.get("strata"))
+    assert found.covariance == ("Lin-Wei" if golden["model"] == "cox" else "HC3")
+    np.testing.assert_allclose([row.estimate for row in found.rows], golden["coef"], rtol=1e-8)
+    np.testing.assert_allclose([row.std_error for row in found.rows], golden["std_error"], rtol=1e-8)
+
+
+@pytest.mark.parametrize("model", PER_MODEL)
+def test_weights_count_observations_in_robust_standard_errors(model):
+    X, y = problem(model, n=60)
+    counts = np.random.default_rng(0).integers(0, 4, 60)
+    path = of_all_columns(X, y, model)
+    weighted = infer(path, X, y, sample_weight=counts.astype(float)).to_frame()
+    repeated = infer(path, np.repeat(X, counts, axis=0), np.repeat(y, counts, axis=0)).to_frame()
+    np.testing.assert_allclose(weighted, repeated, rtol=1e-7)
+
+
+def test_robust_standard_errors_see_overdispersion():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 2))
+    y = rng.poisson(np.exp(1 + 0.3 * X[:, 0]) * rng.exponential(size=400))
+    path = of_all_columns(X, y, "poisson")
+    robust, model = (infer(path, X, y, covariance=c).rows[0] for c in ("robust", "model"))
+    assert robust.estimate == model.estimate
+    assert robust.std_error > 1.5 * model.std_error
+
+
+def test_a_column_that_varies_in_a_single_row_has_no_robust_standard_error():
+    X, y = problem("linear", n=40)
+    X[:, 2] = np.arange(40) == 7
+    path = of_all_columns(X[:, :3], y, "linear")
+    found = infer(path, X[:, :3], y)
+    assert [math.isnan(row.std_error) for row in found.rows] == [False, False, True]
     np.testing.assert_allclose(
-        frame, reference.least_squares(X.to_numpy()[200:, columns], y[200:].to_numpy()), rtol=1e-6
+        found.to_frame().iloc[:2, :2],
+        reference.least_squares(np.delete(X[:, :2], 7, 0), np.delete(y, 7), robust=True)[:, :2],
     )
+
+
+@pytest.mark.parametrize("covariance", ["robust", "model"])
+def test_coefficients_without_a_standard_error_have_no_interval(covariance, monkeypatch):
+    """As those of a separated fit."""
+
+    def without_error(*arguments):
+        found = refits.fit(*arguments)
+        return replace(found, std_error=np.where(np.arange(5) == 1, np.nan, found.std_error))
+
+    monkeypatch.setattr("dropstep.evaluation.inference.fit", without_error)
+    X, y = problem("poisson")
+    path = of_all_columns(X, y, "poisson")
+    found = infer(path, X, y, covariance=covariance)
+    for row in found.rows:
+        assert np.isnan(row[2:]).all() if row.name == "x1" else np.isfinite(row[2:]).all()
+    assert found.notes[-1].startswith("x1: no standard error, because these rows do not determine the coefficient")
+    split = infer(path, X, y, split=0.5, n_splits=2, covariance=covariance)
+    assert split.rows[1][3:] == (-math.inf, math.inf, 1.0)
 
 
 @pytest.mark.parametrize("model", PER_MODEL)
@@ -109,6 +185,80 @@ def test_new_rows_that_equal_others_by_coincidence_are_not_refused():
     shuffled = rng.permutation(200)
     with pytest.raises(ValueError, match="about 200 of the 200 rows took part in the selection"):
         infer(path, X[shuffled], y[shuffled])
+
+
+TRANSFORMED = {
+    "rounded": lambda X, y: (X.round(3), y),
+    "rounded target": lambda X, y: (X, y.round(-1)),
+    "float32": lambda X, y: (X.astype(np.float32), y.astype(np.float32)),
+    "standardised": lambda X, y: ((X - X.mean(axis=0)) / X.std(axis=0), y),
+    "y + 1": lambda X, y: (X, y + 1),
+    "2 y": lambda X, y: (X, 2 * y),
+    "logarithm": lambda X, y: (X, np.log(y)),
+    "all": lambda X, y: ((X / X.std(axis=0)).round(2), (y / y.std()).round(2)),
+}
+
+
+@pytest.mark.parametrize("transformed", TRANSFORMED.values(), ids=TRANSFORMED)
+def test_rows_of_the_selection_are_refused_in_other_digits_or_units(transformed, diabetes):
+    X, y = (np.asarray(part) for part in diabetes)
+    path = select(X, y, max_features=2)
+    with pytest.raises(ValueError, match="rows took part in the selection"):
+        infer(path, *transformed(X, y))
+    coarse = select(*transformed(X, y), model="linear", max_features=2)
+    with pytest.raises(ValueError, match="took part in the selection"):
+        infer(coarse, X, y)
+
+
+@pytest.mark.parametrize("model", PER_MODEL)
+def test_rows_of_every_model_are_refused_after_rounding(model):
+    X, y = problem(model)
+    path = select(X, y, model=model, max_features=1)
+    with pytest.raises(ValueError, match="took part in the selection"):
+        infer(path, X.round(2), y)
+    others = problem(model, seed=1)
+    assert infer(path, *others).notes == ()
+
+
+def snps(seed, n, classes):
+    rng = np.random.default_rng(seed)
+    X = rng.binomial(2, 0.5, (n, 8)).astype(np.int8)
+    eta = X[:, 1] - 1.0 + rng.standard_normal(n)
+    return X, (eta > 0).astype(int) if classes else eta
+
+
+@pytest.mark.parametrize("classes", [False, True])
+def test_fresh_tables_of_snps_are_accepted(classes):
+    model, criterion = ("logistic", "deviance") if classes else ("linear", "r2")
+    for seed in range(40):
+        X, y = snps(seed, 40, classes)
+        path = select(X, y, model=model, criterion=criterion, include=[1], enter=np.inf)
+        assert len(infer(path, *snps(seed + 100, 40, classes)).rows) == 1
+        with pytest.raises(ValueError, match="of the 40 rows took part"):
+            infer(path, X, y)
+
+
+def test_where_the_order_of_rows_tells_nothing_a_note_says_so():
+    X = np.zeros((6, 3))
+    X[5, 0] = 1.0
+    y = np.array([0.0, 1.0, 1.0, 1.0, 1.0, 2.0])
+    path = select(X, y, model="linear", include=[0], enter=np.inf)
+    found = infer(path, X + 1, y + 1)
+    assert found.notes[0] == (
+        "whether these rows took part in the selection cannot be checked: too many of their values are equal"
+    )
+
+
+@given(st.integers(2, 40), st.integers(1, 10), st.integers(2, 6), st.integers(0, 10_000))
+def test_the_order_of_rows_survives_increasing_transformations(n, p, levels, seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, levels, (n, p)) / 7, rng.standard_normal(n)
+    known = Fingerprint.of(Table(X), Continuous(y[:, None]))
+    same = known.coincidence(Table(np.floor(3 * X) + 1), Continuous(np.exp(y)[:, None]))
+    assert same == pytest.approx(1 / math.factorial(min(n, 32)))
+    reverse = known.coincidence(Table(X), Continuous(-y[:, None]))
+    assert reverse is None
+    assert known.coincidence(Table(X[1:]), Continuous(y[1:, None])) is None
 
 
 def test_rows_that_took_part_are_refused_where_some_rows_repeat():
@@ -193,7 +343,7 @@ def test_aggregated_intervals_are_where_the_aggregated_test_does_not_reject(diab
     assert wide.lower < narrow.lower < narrow.upper < wide.upper
 
 
-def test_aggregated_limits_are_those_of_the_textbook(diabetes):
+def test_estimates_over_splits_are_those_of_the_textbook(diabetes):
     X, y = (np.asarray(part) for part in diabetes)
     path = select(X, y)
     found = infer(path, X, y, split=0.5, n_splits=6, random_state=2)
@@ -205,21 +355,26 @@ def test_aggregated_limits_are_those_of_the_textbook(diabetes):
         inside[order] = np.diff(np.floor(np.arange(len(y) + 1) * 0.5 + offset)) > 0
         splits.append((inside, list(select(X[inside], y[inside]).selected)))
     for row, feature in zip(found.rows, path.selected, strict=True):
-        np.testing.assert_allclose(row[1:], reference.over_splits(X, y, splits, feature), rtol=1e-4)
+        np.testing.assert_allclose(
+            row[1:], reference.over_splits(X, y, splits, list(path.selected), feature), rtol=1e-3
+        )
 
 
-def test_where_splits_select_unlike_models_the_interval_covers_their_estimates():
-    """A coefficient that depends on the other features of the model has no single value that all splits accept."""
-    rng = np.random.default_rng(9)
-    X = rng.standard_normal((200, 1)) + 0.05 * rng.standard_normal((200, 2))
-    y = 3 * X[:, 0] + 0.4 * X[:, 1] + 0.15 * rng.standard_normal(200)
-    path = select(X, y)
-    found = infer(path, X, y, split=0.5, n_splits=20)
-    assert found.frequencies["x0"] == 1
-    assert 0 < found.frequencies["x1"] < 1
-    row = next(row for row in found.rows if row.name == "x0")
-    assert row.lower < 3  # where x1 is selected, too
-    assert row.upper > 3.4  # where it is not
+def test_intervals_over_splits_are_for_the_model_of_the_path():
+    """Halves select one of two correlated features, whose coefficient is then larger than with both in the model."""
+    rules = {"strategy": "forward", "criterion": "r2", "enter": Significance(0.01)}
+    covered = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((160, 3))
+        X[:, 1] = 0.8 * X[:, 0] + 0.6 * X[:, 1]
+        y = 0.5 * X[:, 0] + 0.5 * X[:, 1] + rng.standard_normal(160)
+        path = select(X, y, **rules)
+        if set(path.selected) == {0, 1}:
+            rows = infer(path, X, y, split=0.5, n_splits=10, random_state=seed).rows
+            covered += [row.lower <= 0.5 <= row.upper for row in rows]
+    assert len(covered) >= 20
+    assert np.mean(covered) >= 0.95
 
 
 @pytest.mark.parametrize("model", ["linear", "poisson"])
@@ -248,6 +403,7 @@ def test_a_feature_that_no_split_selects_again_is_not_claimed():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ({"covariance": "hc0"}, "covariance must be 'robust' or 'model'; got 'hc0'"),
         ({"split": 1.5}, r"split must be None or a share between 0 and 1; got 1\.5"),
         ({"split": 0.5, "n_splits": 0}, "n_splits must be a whole number from 1; got 0"),
         ({"level": 95}, "level must be a number between 0 and 1; got 95"),
@@ -373,7 +529,14 @@ def test_inference_and_optimism_print_as_text() -> None:
     lines = str(infer(path, X[200:], y[200:])).splitlines()
     assert lines[0].split() == ["feature", "estimate", "std.", "error", "95%", "interval", "p"]
     assert [line.split()[0] for line in lines[2:-1]] == list(path.selected_names)
-    assert lines[-1] == "on held-out rows (242 rows)"
+    assert lines[-1] == "on held-out rows (242 rows), with robust standard errors (HC3)"
+    split = infer(path, X[:200], y[:200], split=0.5, n_splits=4)
+    lines = str(split).splitlines()
+    assert lines[0].split()[-2:] == ["selected", "in"]
+    assert [line.split()[-1] for line in lines[2:-1]] == [f"{share:.0%}" for share in split.frequencies.values()]
+    assert lines[-1] == "on held-out rows (4 random splits, 100 rows each), with robust standard errors (HC3)"
+    plain = str(infer(path, X[200:], y[200:], covariance="model")).splitlines()
+    assert plain[-1] == "on held-out rows (242 rows), with standard errors that assume the variance of the model"
     text = str(optimism(path, X[:200], y[:200], n_bootstrap=10))
     assert text.startswith(f"r2: {path.coefficients.r2:.4f} on the rows of the selection, ")
     assert text.endswith(", 10 bootstrap samples)")

@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 
-from dropstep import Moments, audit, infer, optimism, select, stability
-from dropstep.data.sample import Rows
+from dropstep import Moments, SelectorCV, audit, compare, infer, optimism, select, stability
+from dropstep.data.sample import Rows, Sample
 from dropstep.evaluation import observations
 from dropstep.evaluation.halves import repeated
+from dropstep.models.estimator.family import EstimatorSample
 from dropstep.models.least_squares.blocks import union
 
 
@@ -222,3 +224,67 @@ def test_rows_that_are_not_in_memory_are_refused(tmp_path):
         stability(str(tmp_path / "rows.csv"), "target")
     with pytest.raises(ValueError, match="audit needs all rows in memory; pass X as an array or a frame"):
         audit(select(data, "target"), str(tmp_path / "rows.csv"), "target")
+
+
+# --- groups of rows --------------------------------------------------------------------------------------------------
+
+MODELS = ("linear", "discriminant", "logistic", "poisson", "cox", "estimator")
+EVALUATIONS = {
+    "stability": lambda path, X, y, groups, given: stability(X, y, n_pairs=2, sample_groups=groups, **given),
+    "compare": lambda path, X, y, groups, given: compare(
+        X, y, strategies=["forward"], cv=3, sample_groups=groups, **given
+    ),
+    "SelectorCV": lambda path, X, y, groups, given: SelectorCV(cv=3, **given).fit(X, y, sample_groups=groups),
+    "report": lambda path, X, y, groups, given: path.report(X=X, y=y, sample_groups=groups),
+    "infer": lambda path, X, y, groups, given: infer(path, X, y, split=0.5, n_splits=3, sample_groups=groups),
+    "cv": lambda path, X, y, groups, given: select(X, y, criterion="cv", cv=3, sample_groups=groups, **given),
+}
+
+
+@pytest.mark.parametrize("evaluation", EVALUATIONS)
+@pytest.mark.parametrize("model", MODELS)
+def test_every_evaluation_keeps_groups_of_rows_together(model, evaluation, monkeypatch):
+    """Every part of the rows that a model is fitted to consists of whole groups."""
+    undefined = {"infer": ("discriminant", "estimator"), "cv": MODELS[2:], "report": ("estimator",)}
+    if model in undefined.get(evaluation, ()):
+        pytest.skip("not defined")
+    rng = np.random.default_rng(0)
+    groups = rng.permutation(np.repeat(np.arange(24), 4))
+    X = rng.standard_normal((96, 4))
+    signal = 2 * X[:, 0] + rng.standard_normal(24)[groups]
+    y = {"linear": signal, "estimator": signal, "poisson": rng.poisson(np.exp(signal / 4))}.get(model, signal > 0)
+    if model == "cox":
+        y = np.column_stack([np.exp(-signal), rng.random(96) < 0.7])
+    X = np.column_stack([X, groups])  # what each row belongs to, whatever is done with it; never considered
+    given = {"model": LinearRegression() if model == "estimator" else model, "exclude": [4]}
+    path = select(X, y, **given)
+    seen = []
+
+    def note(groups):
+        seen.append(tuple(np.unique(np.unique(groups, return_counts=True)[1])))
+
+    def watch_parts(owner):
+        original = owner.at
+
+        def at(self, rows):
+            note(np.asarray(self.groups)[rows])
+            return original(self, rows)
+
+        monkeypatch.setattr(owner, "at", at)
+
+    def watch_folds(owner):
+        original = owner.split
+
+        def split(self, X, y=None, groups=None):
+            for train, test in original(self, X, y, groups):
+                note(np.asarray(groups)[train])
+                yield train, test
+
+        monkeypatch.setattr(owner, "split", split)
+
+    watch_parts(Sample)
+    watch_parts(EstimatorSample)
+    watch_folds(GroupKFold)
+    watch_folds(StratifiedGroupKFold)
+    EVALUATIONS[evaluation](path, X, y, groups, given)
+    assert set(seen) == {(4,)}

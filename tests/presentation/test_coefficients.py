@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes, load_digits, load_wine
+from sklearn.linear_model import LinearRegression
 
 from dropstep import SelectionPath, select
-from dropstep.presentation.coefficients import label, lines
+from dropstep.cli import main
+from dropstep.coefficients import CAVEAT
+from dropstep.presentation.coefficients import DEPENDENT, label, lines
 from dropstep.presentation.report import report_html
 from dropstep.presentation.text import number, p_value
 from test_report import EVIL, Page, rows_of
@@ -52,7 +56,7 @@ def test_the_steps_of_the_report_have_p_values(diabetes: SelectionPath) -> None:
 def test_classes_have_a_column_each_and_no_standard_error(wine: SelectionPath) -> None:
     page = Page(report_html(wine))
     assert "Linear score of each class" in page.text
-    assert CLAIM not in page.text
+    assert CLAIM in page.text
     assert cells(wine)[0] == ["(intercept)", *(number(value) for value in wine.coefficients.intercept)]
     for row, name, own in zip(cells(wine)[1:], wine.selected_names, wine.coefficients.coef.T, strict=True):
         assert row == [name, *(number(value) for value in own)]
@@ -101,7 +105,7 @@ def test_no_table_without_a_selection_or_coefficients(diabetes: SelectionPath) -
 def test_numbers_that_do_not_exist_are_empty(diabetes: SelectionPath) -> None:
     fit = replace(diabetes.coefficients, std_error=np.full(5, np.nan))
     assert [line.numbers[1:] for line in lines(fit)[1:]] == [("", "", "")] * 5
-    assert all(line.dependent for line in lines(fit)[1:])
+    assert all(line.remark == DEPENDENT for line in lines(fit)[1:])
 
 
 @pytest.mark.parametrize(("value", "shown"), [(1.0, "1"), (0.5, "0.5"), ("a", "a"), (True, "True"), (3, "3")])
@@ -114,3 +118,31 @@ def test_labels(value: object, shown: str) -> None:
 )
 def test_p_values(value: float, shown: str) -> None:
     assert p_value(value) == shown
+
+
+@pytest.mark.parametrize("kind", ["linear", "discriminant", "logistic"])
+def test_the_caveat_is_in_every_output_once(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = load_wine(as_frame=True)
+    X, y = data.data, data.target_names[data.target] if kind == "discriminant" else (data.target == 0).astype(int)
+    y = data.data["alcohol"] if kind == "linear" else y
+    path = select(X.drop(columns="alcohol"), y, model=kind, max_features=2)
+    assert path.caveat == CAVEAT
+    assert path.to_frame().attrs["note"] == path.coefficients.to_frame().attrs["note"] == CAVEAT
+    for shown in (path.methods(), repr(path.coefficients), Page(path._repr_html_()).text):
+        assert shown.count(CAVEAT) == 1
+    page = Page(report_html(path))
+    assert page.text.count(CAVEAT) == 1 + page.text.count("Features were selected among")  # that of each methods text
+    file = tmp_path / "wine.csv"
+    X.drop(columns="alcohol").assign(y=y).to_csv(file, index=False)
+    for form in ("table", "json"):
+        line = f"select {file} --target y --model {kind} --max-features 2 --format {form}"
+        assert main(line.split()) == 0
+        assert capsys.readouterr().out.count(CAVEAT) == 1
+
+
+def test_a_path_without_p_values_has_no_caveat() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    path = select(X, y, model=LinearRegression(), max_features=1)
+    assert path.caveat is None
+    assert "note" not in path.to_frame().attrs
+    assert CAVEAT not in path.methods()

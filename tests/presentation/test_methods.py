@@ -1,13 +1,14 @@
 """The methods paragraph: complete, and safe in its markup."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.linear_model import LinearRegression
 
-from dropstep import select
+from dropstep import Knockoffs, Permutation, Significance, select
 from dropstep.evaluation.assess import assess
 
 
@@ -63,3 +64,29 @@ def test_other_rules_and_models(data):
     assert "logistic regression" in select(*load_breast_cancer(return_X_y=True), model="logistic").methods()
     many = select(*load_breast_cancer(return_X_y=True), enter=-np.inf, max_features=25).methods()
     assert " and 5 more)" in many
+
+
+@pytest.mark.parametrize(
+    ("strategy", "model", "correction", "sentence"),
+    [
+        ("forward", "linear", "fdr", "The k-th feature entered if its partial F test was significant at level 0.05 k / "
+         "m, with m = 10 candidates (Benjamini and Hochberg 1995)."),
+        ("forward", "poisson", "fdr", "The k-th feature entered if its score test was significant at level 0.05 k / m"),
+        ("backward", "poisson", "fdr", "With k features selected, a feature stayed if its likelihood-ratio test was "),
+        ("forward", "linear", None, "A feature entered if its partial F test was significant at level 0.050."),
+        ("forward", "linear", "bonferroni", "at level 0.050, divided by the number of candidates (Bonferroni)."),
+    ],
+)  # fmt: skip
+def test_the_rule_in_effect_is_described(data, strategy, model, correction, sentence):
+    path = select(*data, criterion="bic", strategy=strategy)
+    rule = SimpleNamespace(level=0.05, correction=correction)
+    path = replace(path, model=model, rules={"enter": rule, "leave": rule})
+    assert sentence in path.methods()
+    assert "Benjamini" not in select(*data, criterion="r2", enter=Significance(0.05)).methods()
+
+
+def test_calibrated_rules_are_described(data):
+    permuted = select(*data, enter=Permutation(0.05), max_features=1).methods()
+    assert "if a test of 199 permutations of the residuals was significant at level 0.050." in permuted
+    kept = select(*data, strategy="forward", enter=Knockoffs(0.5)).methods()
+    assert "by the knockoff+ filter at a false discovery rate of 0.5 (Candes et al. 2018)." in kept

@@ -15,8 +15,8 @@ def aggregated(p_values, least=0.05):
     return min(1.0, (1 - math.log(least)) * best)
 
 
-def least_squares(X, y):
-    """Estimates, standard errors and 95 % limits of a linear regression."""
+def least_squares(X, y, robust=False):
+    """Estimates, standard errors and 95 % limits of a linear regression; robust ones refit without each row (HC3)."""
     from scipy import stats
 
     design = np.column_stack([np.ones(len(y)), X])
@@ -25,45 +25,27 @@ def least_squares(X, y):
     df = len(y) - design.shape[1]
     sigma2 = ((y - design @ beta) ** 2).sum() / df
     errors = np.sqrt(sigma2 * np.diagonal(inverse))
+    if robust:
+        without = [np.linalg.lstsq(np.delete(design, i, 0), np.delete(y, i), rcond=None)[0] for i in range(len(y))]
+        errors = np.sqrt(((np.array(without) - beta) ** 2).sum(axis=0))
     width = stats.t.ppf(0.975, df) * errors
     p = 2 * stats.t.sf(np.abs(beta / errors), df)
     return np.column_stack([beta, errors, beta - width, beta + width, p])[1:]
 
 
-def over_splits(X, y, splits, feature, level=0.95):
-    """Estimate, standard error, limits and p-value of a feature over splits: pairs of selecting rows and a selection.
+def over_splits(X, y, splits, selected, feature):
+    """Estimate, standard error, limits and p-value of a selected feature over splits.
 
-    Limits are the last of a fine grid of values that the aggregated one-sided tests do not reject, at least as far
-    apart as the middle 90 % of the estimates.
+    A split is a pair of selecting rows and their selection; the other rows of a split that selected the feature fit the
+    model of all selected features.
     """
-    from scipy import optimize, stats
-
-    found, p_values = [], []
-    for inside, selected in splits:
-        if feature not in selected:
-            p_values.append(1.0)
-            continue
-        rows = least_squares(X[~inside][:, selected], y[~inside])[selected.index(feature)]
-        found.append((rows[0], rows[1], (~inside).sum() - 1 - len(selected)))
-        p_values.append(min(1.0, rows[4] * len(selected)))
-
-    def rejection(null, sign):
-        own = [stats.t.cdf(sign * (b - null) / s, df) for b, s, df in found]
-        ordered = sorted([*own, *[1.0] * (len(splits) - len(own))])
-        best = min(p * len(ordered) / k for k, p in enumerate(ordered, start=1) if k / len(ordered) >= 0.05)
-        return min(1.0, (1 - math.log(0.05)) * best)
-
-    coefs = np.array([b for b, _, _ in found])
-    errors = np.array([s for _, s, _ in found])
-    limits = []
-    for sign in (-1, 1):
-        grid = np.median(coefs) + sign * errors.max() * np.linspace(-10, 40, 101)
-        last = max(i for i, null in enumerate(grid) if rejection(null, sign) > (1 - level) / 2)
-        ends = sorted(grid[last : last + 2])
-        limits.append(optimize.brentq(lambda null, s=sign: rejection(null, s) - (1 - level) / 2, *ends))
-    low, high = np.quantile(coefs, [0.05, 0.95])
-    p_value = aggregated(p_values)
-    return [np.median(coefs), np.median(errors), min(limits[0], low), max(limits[1], high), p_value]
+    found, p_values = [], [1.0] * len(splits)
+    for i, (inside, again) in enumerate(splits):
+        if feature in again:
+            *numbers, p = least_squares(X[~inside][:, selected], y[~inside], robust=True)[selected.index(feature)]
+            found.append(numbers)
+            p_values[i] = min(1.0, p * len(again))
+    return [*np.mean(found, axis=0), aggregated(p_values)]
 
 
 def concordance(time, event, risk, weights, strata):

@@ -16,6 +16,7 @@ from reference.least_squares.projection import Unit, flat
 from reference.least_squares.tests import SIGNIFICANCE_LEVEL
 from reference.search import Level, Rules, Search, Step
 from reference.strategies import STRATEGIES, Strategy
+from reference.tails import rows_of
 
 Threshold = float | Level | Literal["auto"]
 
@@ -69,8 +70,9 @@ def run(
     numbers = not isinstance(rules.enter, Level) and not isinstance(rules.leave, Level)
     if strategy == "stepwise" and numbers and rules.leave > rules.enter:
         raise ValueError(f"stepwise could cycle: leave={rules.leave} is above enter={rules.enter}.")
-    resolved = criterion_of(problem, criterion, exclude, **criterion_params, units=candidates)
+    resolved = criterion_of(problem, criterion, exclude, **criterion_params, units=candidates, include=flat(included))
     search = Search(problem, resolved, rules, pool, included)
+    search.rows = rows_of(X, y, weights, model or model_of(criterion))
     start = search.score()
     steps = list(with_included(search, STRATEGIES[strategy]))
     return ReferencePath(in_order_of_entry(steps), steps, search.score(), start, search.n_evaluations, search.margin)
@@ -104,25 +106,27 @@ def rules_of(
 ) -> Rules:
     """The rules that "auto" and None stand for.
 
-    "auto" is 0 for a penalised criterion, and a test for the others: at 0.05 / m to enter and to leave, m = the units
-    that could be chosen (neither excluded, included nor constant), and at 0.05 to stay in the pool. An explicit `enter`
-    sets `leave` as well, unless that is given. `drop=None` is `leave` where that is a number.
+    "auto" is 0 for a penalised criterion, and a test for the others: with k units, each is tested at 0.05 k / m to
+    enter and to leave, m = the units that could be chosen (neither excluded, included nor constant), and at 0.05 to
+    stay in the pool; what enters is confirmed in the tails. An explicit `enter` sets `leave` as well, unless that is
+    given. `drop=None` is `leave` where that is a number.
     """
     m = max(1, sum(not adds_nothing(problem, (), unit) for unit in pool))
     if leave == "auto" and enter != "auto":
         leave = enter
 
-    def rule(value: Threshold, level: float) -> float | Level:
+    def rule(value: Threshold, test: Level) -> float | Level:
         if isinstance(value, Level):
-            return Level(value.level / m if value.correction == "bonferroni" else value.level)
+            return Level(value.level / m) if value.correction == "bonferroni" else value._replace(m=m)
         if value == "auto":
-            return 0.0 if criterion in PENALISED else Level(level)
+            return 0.0 if criterion in PENALISED else test
         return value
 
-    to_leave = rule(leave, SIGNIFICANCE_LEVEL / m)
+    by_size, plain = Level(SIGNIFICANCE_LEVEL, "fdr", m), Level(SIGNIFICANCE_LEVEL)
+    to_leave = rule(leave, by_size)
     if drop is None:
-        drop = Level(SIGNIFICANCE_LEVEL) if isinstance(to_leave, Level) else to_leave
-    return Rules(rule(enter, SIGNIFICANCE_LEVEL / m), to_leave, rule(drop, SIGNIFICANCE_LEVEL))
+        drop = plain if isinstance(to_leave, Level) else to_leave
+    return Rules(rule(enter, by_size._replace(in_tails=True)), to_leave, rule(drop, plain))
 
 
 def units_of(p: int, groups: Sequence[Any] | None) -> list[Unit]:

@@ -13,6 +13,7 @@ from reference.least_squares.criteria import SEPARABILITY, Criterion, improvemen
 from reference.least_squares.problem import Discriminant, Problem, adds_nothing, size
 from reference.least_squares.projection import Unit, flat, orthonormal
 from reference.least_squares.tests import log_p_value_of, p_value_of
+from reference.tails import Rows, p_value_in_tails
 
 TIE = 1e-9  # relative difference up to which gains are equal
 EXACT_GAIN = 1e-12  # gains below this fraction of the empty model's score are rounding error, as those of an exact fit
@@ -39,10 +40,19 @@ class Move(NamedTuple):
 
 
 class Level(NamedTuple):
-    """A test at a level, which "bonferroni" divides by the number of units that could be chosen at the start."""
+    """A test at a level, which "bonferroni" divides by the number m of units that could be chosen at the start.
+
+    "fdr" tests each of k units at level k / m. With `in_tails`, what enters is confirmed there.
+    """
 
     level: float
     correction: str | None = None
+    m: int = 1
+    in_tails: bool = False
+
+    def of(self, size: int) -> float:
+        """The level at which each of a number of selected units, without the included ones, is tested."""
+        return self.level * size / self.m if self.correction == "fdr" else self.level
 
 
 @dataclass(frozen=True)
@@ -76,6 +86,12 @@ class Search:
     margin: float = math.inf
     evaluated: set[Move] = field(default_factory=set)
     visited: set[frozenset[Unit]] = field(default_factory=set)
+    rows: Rows | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of selected units, without the included ones."""
+        return len(self.selected) - len(self.include)
 
     # Scores and gains
 
@@ -187,8 +203,20 @@ class Search:
         if move.infeasible:
             return False
         if isinstance(rule := self.rules.enter, Level):
-            return self.compared(self.p_value_to_enter(move), rule.level, test=True) <= rule.level
+            level = rule.of(self.size + 1)
+            return self.compared(self.p_value_to_enter(move), level, test=True) <= level
         return self.compared(move.gain, rule) > rule
+
+    def confirmed(self, move: Move) -> bool:
+        """True if a move that adds a unit is significant in the tails as well, or the plain test holds."""
+        rule = self.rules.enter
+        if not isinstance(rule, Level) or not rule.in_tails:
+            return True
+        others, (unit,) = [u for u in self.selected if u not in move.removed], move.added
+        p, gate = p_value_in_tails(self.rows, flat(others), unit)
+        self.margin = min(self.margin, gate)
+        level = rule.of(len(others) + 1 - len(self.include))
+        return p is None or self.compared(p, level, test=True) <= level
 
     def may_leave(self, move: Move) -> bool:
         """loss <= leave, or p-value > level, or more units than max_features."""
@@ -197,13 +225,15 @@ class Search:
         if isinstance(rule := self.rules.leave, Level):
             (unit,) = move.removed
             p = p_value_of(self.problem, flat(self.without(unit)), unit)
-            return self.compared(p, rule.level, test=True) > rule.level
+            level = rule.of(self.size)
+            return self.compared(p, level, test=True) > level
         return self.compared(-move.gain, rule) <= rule
 
     def droppable(self, move: Move) -> bool:
         """gain <= drop, or p-value > level."""
         if isinstance(rule := self.rules.drop, Level):
-            return self.compared(self.p_value_to_enter(move), rule.level, test=True) > rule.level
+            level = rule.of(self.size + 1)
+            return self.compared(self.p_value_to_enter(move), level, test=True) > level
         return (0.0 if move.infeasible else self.compared(move.gain, rule)) <= rule
 
     def p_value_to_enter(self, move: Move) -> float:
@@ -235,8 +265,21 @@ class Search:
         values = None
         if isinstance(self.rules.enter, Level) and len(ranks) > 1:
             values = [-log_p_value_of(self.problem, flat(self.selected), *move.added) for move in moves]
-        move = self.best(moves, values)
-        return move if move is not None and self.may_enter(move) else None
+        while (move := self.best(moves, values)) is not None and self.may_enter(move):
+            if self.confirmed(move):
+                return move
+            at = moves.index(move)
+            moves = [*moves[:at], *moves[at + 1 :]]
+            values = None if values is None else [*values[:at], *values[at + 1 :]]
+        return None
+
+    def best_exchange(self, moves: Sequence[Move]) -> Move | None:
+        """The best exchange, if it improves the score, whose addition is confirmed in the tails."""
+        while (move := self.best(moves)) is not None and self.improves(move):
+            if self.confirmed(move):
+                return move
+            moves = [other for other in moves if other != move]
+        return None
 
     def best_removal(self, moves: Sequence[Move]) -> Move | None:
         """The smallest loss, if it may leave; where a test compares units of different ranks, the largest p-value."""

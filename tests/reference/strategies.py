@@ -116,8 +116,8 @@ def recall_and_exchange(search: Search) -> Iterator[Step]:
     yield from forward(search, "re-forward")
     while search.full and search.pool and not search.is_exact:
         candidate = search.best_addition(search.additions())
-        move = None if candidate is None else search.best(search.exchanges(candidate.added))
-        if move is None or not search.improves(move) or search.is_cycle():
+        move = None if candidate is None else search.best_exchange(search.exchanges(candidate.added))
+        if move is None or search.is_cycle():
             return
         yield search.remove(move.removed[0], "swap")
         yield search.add(move.added, "swap")
@@ -157,8 +157,8 @@ def swap(search: Search) -> Iterator[Step]:
     """Forward steps to the end; then the best exchange of a selected feature for another, until none improves."""
     yield from forward(search)
     while not search.is_exact:
-        move = search.best(search.exchanges())
-        if move is None or not search.improves(move) or search.is_cycle():
+        move = search.best_exchange(search.exchanges())
+        if move is None or search.is_cycle():
             return
         yield search.remove(move.removed[0], "swap")
         yield search.add(move.added, "swap")
@@ -173,6 +173,7 @@ def beam(search: Search) -> Iterator[Step]:
         for units in beam:
             visit(search, units, everything)
             moves = [m for m in search.additions() if search.may_enter(m)] if search.can_grow() else []
+            moves = [m for m in moves if search.confirmed(m)]
             for move in moves:
                 children.setdefault(frozenset([*units, *move.added]), [*units, *move.added])
             if not moves:

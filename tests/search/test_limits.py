@@ -83,7 +83,9 @@ def test_backward_with_the_default_criterion_removes_noise() -> None:
     rng = np.random.default_rng(7)
     X = rng.normal(size=(900, 300))
     y = X[:, :20] @ rng.choice([-1.0, 1.0], size=20) + rng.normal(size=900)
-    assert set(select(X, y, strategy="backward").selected) == set(range(20))
+    selected = set(select(X, y, strategy="backward").selected)
+    assert set(range(20)) <= selected  # and one false one in twenty is to be expected
+    assert len(selected) <= 24
 
 
 # --- small samples ---------------------------------------------------------------------------------------------------
@@ -99,25 +101,18 @@ def test_the_default_regression_selects_nothing_from_noise(n: int, p: int) -> No
     assert np.mean(empty) >= 0.9
 
 
-@pytest.mark.parametrize("n", [8, 13, 40, 200])
-@pytest.mark.parametrize("m", [1, 2, 7, 30])
-def test_the_penalty_of_ebic_grows_with_every_addition(n: int, m: int) -> None:
-    from dropstep.data.table import Table
-    from dropstep.data.target import as_target
-    from dropstep.models.least_squares.criteria import Size
-    from dropstep.models.least_squares.problem import problem_of
-
+@pytest.mark.parametrize("n_included", [0, 2])
+def test_ebic_is_chen_and_chens_up_to_half_of_the_units_and_bic_from_there_on(n_included: int) -> None:
     rng = np.random.default_rng(2)
-    problem = problem_of(Table(rng.normal(size=(n, 2))), as_target(rng.normal(size=n), n, "linear"), None, "columns")
-    ebic = EBIC(n_candidates=m).resolve(problem, np.arange(2), m)
-    most = min(m, n - 3)
-    singles = [ebic.score(0.0, Size(float(k), float(k)), problem) for k in range(most + 1)]
-    assert np.all(np.diff(singles) >= math.log(n))
-    for u in range(1, most):
-        for r in range(u, min(4 * u, n - 4)):
-            here = ebic.score(0.0, Size(float(r), float(u)), problem)
-            assert ebic.score(0.0, Size(r + 1.0, u + 1.0), problem) > here
-            assert ebic.score(0.0, Size(r + 1.0, float(u)), problem) > here
+    X, y = rng.normal(size=(60, 9)), rng.normal(size=60)
+    include = list(range(n_included))
+    m = 9 - n_included
+    given = {"strategy": "forward", "enter": -math.inf, "max_features": 9, "include": include}
+    ebic, bic = (select(X, y, criterion=name, **given) for name in ("ebic", "bic"))
+    assert ebic.selected == bic.selected
+    steps = [pair for pair in zip(ebic.steps, bic.steps, strict=True) if pair[0].phase != "start"]
+    for k, (a, b) in enumerate(steps, start=1):
+        assert a.score - b.score == pytest.approx(2 * math.log(math.comb(m, min(k, m // 2))))
 
 
 def test_one_criterion_serves_tables_of_several_shapes() -> None:
@@ -127,13 +122,6 @@ def test_one_criterion_serves_tables_of_several_shapes() -> None:
         X = rng.normal(size=(n, p))
         y = X[:, :2] @ rng.normal(size=(2, q)) + rng.normal(size=(n, q))
         assert select(X, y, criterion=ebic).score == select(X, y, criterion=EBIC(n_candidates=9)).score
-
-
-def test_corrected_ebic_is_chen_and_chens_for_many_rows() -> None:
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(20_000, 8))
-    y = X[:, 0] + X[:, 1] + rng.normal(size=20_000)
-    assert select(X, y).score == pytest.approx(select(X, y, criterion=EBIC(corrected=False)).score, abs=0.02)
 
 
 # --- ties ------------------------------------------------------------------------------------------------------------
@@ -223,12 +211,11 @@ def test_a_sum_in_single_precision_is_a_combination() -> None:
         (lambda: EBIC(gamma=math.inf), "gamma must be a finite number that is not negative; got inf"),
         (lambda: EBIC(gamma=np.ones(2)), "gamma must be a finite number that is not negative; got array"),
         (lambda: EBIC(n_candidates=2.5), "n_candidates must be None or a whole number from 1; got 2.5"),
-        (lambda: EBIC(corrected="no"), "corrected must be True or False; got 'no'"),
         (lambda: FBED(rounds=np.array([1, 2])), "rounds must be a whole number from 0, or math.inf; got array"),
         (lambda: FBED(rounds=1.5), "rounds must be a whole number from 0, or math.inf; got 1.5"),
         (lambda: Significance(0.0), "level must be a number between 0 and 1; got 0.0"),
         (lambda: Significance(np.array([0.1])), "level must be a number between 0 and 1; got array"),
-        (lambda: Significance(0.1, "holm"), "correction must be None or 'bonferroni'; got 'holm'"),
+        (lambda: Significance(0.1, "holm"), "correction must be None, 'fdr' or 'bonferroni'; got 'holm'"),
     ],
 )
 def test_parameters_of_objects_are_checked(make: Any, message: str) -> None:
@@ -281,13 +268,29 @@ def test_significance_is_the_level_of_the_partial_f_test(noisy: Any) -> None:
     import reference
 
     X, y = noisy
-    for level, correction in ((0.15, None), (0.05, None), (0.3, "bonferroni")):
+    for level, correction in ((0.15, None), (0.05, None), (0.3, "bonferroni"), (0.3, "fdr"), (0.05, "fdr")):
         path = select(X, y, criterion="rss", strategy="forward", enter=Significance(level, correction))
-        bound = level / 12 if correction else level
+
+        def bound(k: int, level: float = level, correction: str | None = correction) -> float:
+            return level * {None: 12, "bonferroni": 1, "fdr": k}[correction] / 12
+
         for i, j in enumerate(path.selected):
-            assert reference.p_value(X, y, path.selected[:i], j) <= bound
+            assert reference.p_value(X, y, path.selected[:i], j) <= bound(i + 1)
         others = [j for j in range(12) if j not in path.selected]
-        assert min(reference.p_value(X, y, path.selected, j) for j in others) > bound
+        assert min(reference.p_value(X, y, path.selected, j) for j in others) > bound(len(path.selected) + 1)
+
+
+def test_by_default_every_selected_feature_is_significant_given_the_others(noisy: Any) -> None:
+    """The condition of Benjamini and Hochberg; included features are not counted."""
+    import reference
+
+    X, y = noisy
+    for include in ((), (7, 9)):
+        path = select(X, y, include=list(include))
+        chosen = [j for j in path.selected if j not in include]
+        for j in chosen:
+            others = [i for i in path.selected if i != j]
+            assert reference.p_value(X, y, others, j) <= 0.05 * len(chosen) / (12 - len(include))
 
 
 def test_drop_follows_a_leave_that_is_a_number_and_is_a_test_otherwise(noisy: Any) -> None:

@@ -42,10 +42,12 @@ def test_the_best_remaining_candidate_by_a_test(strategy, table):
     assert path.nearest.features == (best,)
     assert (path.nearest.action, path.nearest.quantity) == ("add", "p")
     assert path.nearest.value == pytest.approx(expected[best], rel=1e-9)
-    assert path.nearest.needed == pytest.approx(0.05 / 12)
+    needed = 0.05 * (len(path.selected) + 1) / 12
+    assert path.nearest.needed == pytest.approx(needed)
     assert path.nearest.value > path.nearest.needed
     assert path.why == (
-        f"no candidate's gain is large enough to enter (best p = {path.nearest.value:.2g} (x{best}), needed 0.0042)"
+        f"no candidate's gain is large enough to enter (best p = {path.nearest.value:.2g} (x{best}), "
+        f"needed {needed:.3f})"
     )
 
 
@@ -94,8 +96,7 @@ def test_standard_errors_of_folds():
     assert path.why.endswith(", 2 standard errors)")
 
 
-def test_the_test_of_a_corrected_criterion_is_stated():
-    """EBIC of a likelihood requires a small-sample test: its p-value is stated, not a gain of 0."""
+def test_the_score_test_of_a_likelihood_is_stated():
     path = select(*load_breast_cancer(return_X_y=True), model="logistic")
     assert path.nearest.quantity == "p"
     assert path.nearest.value > path.nearest.needed

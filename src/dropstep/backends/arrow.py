@@ -303,6 +303,7 @@ class BatchSource(ArrowSource):
     def __init__(self, schema: Any, batches: Iterable[Any] | Callable[[], Iterable[Any]], *, once: str = "") -> None:
         super().__init__(types_of(schema))
         self._schema, self._batches, self._once = schema, batches, once
+        self.can_reread = not once
 
     @property
     def shown(self) -> str:

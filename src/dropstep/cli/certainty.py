@@ -173,6 +173,7 @@ def as_data(found: Certainty) -> dict[str, Any]:
             "n_rows": h.n_rows,
             "metric": h.metric,
             "score": h.score,
+            "covariance": None if h.inference is None else h.inference.covariance,
             "coefficients": [] if h.inference is None else [row._asdict() for row in h.inference.rows],
         },
     }

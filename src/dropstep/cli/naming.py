@@ -19,6 +19,7 @@ _OPTIONS = (
     (re.compile(r"\bdropstep\.stability\b"), "--stability"),
     (re.compile(r"\bmax_features\b"), "--max-features"),
     (re.compile(r"\bsample_weight\b"), "--weights"),
+    (re.compile(r"\bsample_groups\b"), "--groups-column"),
     (re.compile(r"\bheader=False\b"), "--no-header"),
 )
 _EXCLUDE = re.compile(r"""\bexclude=(\[(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|, )*\])""")

@@ -100,9 +100,10 @@ def _search(design: AnyDesign, args: argparse.Namespace, progress: Progress) -> 
 
 
 def _data(design: AnyDesign, args: argparse.Namespace) -> dict[str, Any]:
-    """X, y and what is given per row; groups of rows that only --stability and --holdout keep together are omitted."""
+    """X, y and what is given per row, without groups of rows that only parts of the rows keep together."""
     data = design.data()
-    if (args.stability or args.holdout) and args.criterion != "cv" and isinstance(args.model, str):
+    divides = args.stability or args.holdout or (args.report and not args.no_check)
+    if divides and args.criterion != "cv" and isinstance(args.model, str):
         data.pop("sample_groups", None)
     return data
 

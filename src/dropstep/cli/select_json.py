@@ -67,6 +67,7 @@ def as_data(
         "ranking": dict(zip(path.names(tuple(range(path.n_features))), path.ranking, strict=True)),
         "subsets": None if path.subsets is None else _subsets(path, path.subsets),
         **certainty_data(found),
+        "caveat": path.caveat,
         "notes": path.notes,
     }
 

@@ -24,8 +24,15 @@ MAX_FOLDS = 20  # distinct numbers in a column that marks folds
 COUNTED = 1e-9  # relative rounding error of sums of integers
 SUSPICIOUS = 1e-3  # 1 - R² below which a column is compared with the target
 ROUNDING = 1e-12  # 1 - R² of a column that determines the target
+MIN_UNITS = 20  # distinct values above which they may identify persons or the like, or the root of the number of rows
+MIN_PER_UNIT = 1.5  # rows of each, on average
 
 _ID = re.compile(r"(?:^|[_.\s])(?:id|ID|Id)$|[a-z](?:Id|ID)$")
+_UNIT = re.compile(
+    r"(?:subject|patient|person|participant|individual|animal|donor|speaker|molecule|household|family|litter|cage|user|"
+    r"customer|client)s?(?:[_.\s]?(?:id|no|nr|number|code|name))?",
+    re.I,
+)
 _SPLIT_NAME = re.compile(r"(?:is_?)?(?:train|test|valid|validation)|(?:cv_?|data_?)?(?:fold|split|partition)s?", re.I)
 _SPLIT_LEVELS = {"train", "training", "test", "testing", "val", "valid", "validation", "dev", "holdout"}
 
@@ -63,6 +70,9 @@ def table_notes(
 ) -> Iterator[str]:
     """Notes on features that are probably identifiers, or that mark training and test rows, by name and content.
 
+    Identifiers that repeat are those of persons, molecules and the like with several rows each: integers or levels with
+    such a name, or without it, if the rows of each value follow each other (and, for integers, are equally many).
+
     Parameters
     ----------
     table : Table
@@ -80,12 +90,19 @@ def table_notes(
     """
     if names is None:
         return
-    yield from _suspect_notes(names, *_suspects(table, encoding, names, excluded))
+    units = _repeating_factors(table, encoding, names, excluded)
+    yield from _suspect_notes(names, *_suspects(table, encoding, names, excluded, units), units)
 
 
-def _suspect_notes(names: tuple[str, ...], ids: list[int], marks: list[int]) -> Iterator[str]:
+def _suspect_notes(names: tuple[str, ...], ids: list[int], marks: list[int], units: list[int]) -> Iterator[str]:
     """Notes on features that are probably identifiers, and on those that seem to mark training and test rows."""
     features = Table(np.empty((0, len(names))), names)
+    if units:
+        yield (
+            f"{listed(features, units)} may identify persons or other units with several rows each, which are then "
+            "dependent: tests and random folds are too optimistic; if so, pass it as sample_groups where rows are "
+            f"divided (stability, compare, infer, report), and use {_exclude(features, units)}"
+        )
     if ids:
         noun, pronoun = ("identifier", "it") if len(ids) == 1 else ("identifiers", "them")
         yield f"probable {noun}: {listed(features, ids)} (to ignore {pronoun}, use {_exclude(features, ids)})"
@@ -95,17 +112,19 @@ def _suspect_notes(names: tuple[str, ...], ids: list[int], marks: list[int]) -> 
 
 
 def _suspects(
-    table: Table, encoding: Encoding | None, names: tuple[str, ...], excluded: Collection[int]
+    table: Table, encoding: Encoding | None, names: tuple[str, ...], excluded: Collection[int], units: list[int]
 ) -> tuple[list[int], list[int]]:
-    """Features that are probably identifiers, and those that seem to mark training and test rows."""
+    """Features that are probably identifiers, and those that seem to mark training and test rows; extends `units`."""
     ids, marks = [], _marking_factors(encoding)
-    whole, distinct = _first_rows(table)
+    whole, distinct, runs = _first_rows(table)
     for j in np.flatnonzero(whole).tolist():
         feature = j if encoding is None else encoding.owners[j]
         if feature in excluded or (encoding is not None and encoding.levels[feature] is not None):
             continue
         name = names[feature]
-        if (distinct[j] or _ID.search(name)) and _is_identifier(table.columns([j])[:, 0], name):
+        if (runs[j] or _names_units(name)) and _repeats(table.columns([j])[:, 0], name):
+            units.append(feature)
+        elif (distinct[j] or _ID.search(name)) and _is_identifier(table.columns([j])[:, 0], name):
             ids.append(feature)
         elif _SPLIT_NAME.fullmatch(name) and len(np.unique(table.columns([j]))) <= MAX_FOLDS:
             marks.append(feature)
@@ -182,27 +201,75 @@ def summary_notes(
     """
     if names is None:
         return
-    ids, marks = [], _marking_factors(encoding)
+    ids, marks, units = [], _marking_factors(encoding), []
+    if encoding is not None:
+        n = max((found.n for found in numbers.values()), default=0)
+        units = [j for j, levels in _factors(encoding) if _names_units(names[j]) and are_units(len(levels), n)]
     for feature, found in numbers.items():
         if not found.whole or found.n < 3:
             continue
         name = names[feature]
-        if found.numbers_rows or (_ID.search(name) and not found.has_two_values):
+        if _names_units(name) and are_units(found.high - found.low + 1, found.n):  # fewer integers than rows: repeated
+            units.append(feature)
+        elif found.numbers_rows or (_ID.search(name) and not found.has_two_values):
             ids.append(feature)
         elif _SPLIT_NAME.fullmatch(name) and found.high - found.low < MAX_FOLDS:
             marks.append(feature)
-    yield from _suspect_notes(names, ids, sorted(marks))
+    yield from _suspect_notes(names, ids, sorted(marks), sorted(units))
 
 
-def _first_rows(table: Table) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Columns whose first rows are integers, and those in which they are distinct."""
+def _names_units(name: str) -> bool:
+    """Whether a name is that of an identifier, or of persons, molecules and the like."""
+    return bool(_ID.search(name) or _UNIT.fullmatch(name))
+
+
+def are_units(n_distinct: float, n_rows: int) -> bool:
+    """Whether so many distinct values can be those of units with several rows each: neither a few nor almost all."""
+    return bool(min(MIN_UNITS, np.sqrt(n_rows)) < n_distinct <= n_rows / MIN_PER_UNIT)
+
+
+def _repeats(values: NDArray[Any], name: str) -> bool:
+    """True for integers that identify units with several rows each, by name or as equally long runs of equal values."""
+    if not (np.isfinite(values) & (values == np.floor(values))).all():
+        return False
+    counts = np.unique(values, return_counts=True)[1]
+    if _names_units(name) or not are_units(len(counts), len(values)):
+        return are_units(len(counts), len(values))
+    return len(counts) > MIN_UNITS and _n_runs(values) == len(counts) and counts.min() == counts.max()
+
+
+def _n_runs(values: NDArray[Any]) -> int:
+    return 1 + int(np.count_nonzero(values[1:] != values[:-1]))
+
+
+def _repeating_factors(
+    table: Table, encoding: Encoding | None, names: tuple[str, ...], excluded: Collection[int]
+) -> list[int]:
+    """Factors whose levels identify units with several rows each, by name or because each level is one run of rows."""
+    found = []
+    for j, levels in _factors(encoding):
+        if j in excluded or not are_units(len(levels), table.n_rows):
+            continue
+        if not _names_units(names[j]):
+            assert encoding is not None
+            codes = table.columns(encoding.columns(j)) @ np.arange(1, len(levels))
+            if len(levels) <= MIN_UNITS or _n_runs(codes) != len(levels):
+                continue
+        found.append(j)
+    return found
+
+
+def _first_rows(table: Table) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Columns whose first rows are integers, those in which they are distinct, and those in which they are runs."""
     few = table.at(np.arange(min(N_FIRST, table.n_rows)))
     first = few.values if isinstance(few.values, np.ndarray) else few.columns(range(few.n_features))
     whole = np.ones(first.shape[1], dtype=bool) if first.dtype.kind in "biu" else (first == np.floor(first)).all(axis=0)
     if not whole.any():
-        return whole, whole
+        return whole, whole, whole
     ordered = np.sort(first, axis=0)
-    return whole, (ordered[1:] != ordered[:-1]).all(axis=0)
+    n_distinct, n_runs = ((rows[1:] != rows[:-1]).sum(axis=0) for rows in (ordered, first))
+    distinct = n_distinct == len(first) - 1
+    return whole, distinct, (n_runs == n_distinct) & (n_distinct > 0) & ~distinct
 
 
 def _is_identifier(values: NDArray[Any], name: str) -> bool:
@@ -215,10 +282,14 @@ def _is_identifier(values: NDArray[Any], name: str) -> bool:
     return bool(values.max() - values.min() == len(values) - 1 and len(np.unique(values)) == len(values))
 
 
+def _factors(encoding: Encoding | None) -> list[tuple[int, tuple[Any, ...]]]:
+    """Factors that are encoded, and their levels."""
+    return [] if encoding is None else [(j, levels) for j, levels in enumerate(encoding.levels) if levels]
+
+
 def _marking_factors(encoding: Encoding | None) -> list[int]:
     """Factors whose levels are train, test and the like."""
-    factors = [] if encoding is None else [(j, levels) for j, levels in enumerate(encoding.levels) if levels]
-    return [j for j, levels in factors if {str(level).lower() for level in levels} <= _SPLIT_LEVELS]
+    return [j for j, levels in _factors(encoding) if {str(level).lower() for level in levels} <= _SPLIT_LEVELS]
 
 
 def _exclude(table: Table | Frame, features: Sequence[int]) -> str:

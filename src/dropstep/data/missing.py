@@ -95,6 +95,24 @@ def _refuse(frame: Frame, used: Sequence[int], missing: Missing) -> None:
         )
 
 
+def refuse_missing_labels(parameter: str, labels: Any, n_rows: int) -> None:
+    """Raise if a row has no label: missing values would form a stratum or a group of rows that have nothing in common.
+
+    Parameters
+    ----------
+    parameter : str
+        Name of the parameter that contains the labels.
+    labels : array-like of shape (n_samples,) or None
+    n_rows : int
+        Number of rows.
+    """
+    if n := int(rows_without(labels, n_rows).sum()):
+        raise ValueError(
+            f"{parameter} has {n} missing value{'' if n == 1 else 's'}; remove these rows, as missing='drop' does, or "
+            "give them labels"
+        )
+
+
 def rows_without(values: Any, n_rows: int) -> Mask:
     """Rows without a value in an array-like; none if it is not one value per row."""
     given = np.asarray(values, dtype=object)

@@ -22,8 +22,8 @@ from dropstep.data.leakage import (
     table_notes,
 )
 from dropstep.data.matrices.dense import Dense
-from dropstep.data.missing import MISSING, complete_rows, rows_without
-from dropstep.data.table import Table, as_weights
+from dropstep.data.missing import MISSING, complete_rows, refuse_missing_labels, rows_without
+from dropstep.data.table import Table, are_counts, as_weights
 from dropstep.data.target import Categorical, as_values, missing_targets
 from dropstep.parameters import Parameters
 
@@ -98,6 +98,11 @@ class Features:
         """Number of passes over the values so far, rounded up; None if they are not counted."""
         return None
 
+    @property
+    def weights_are_counts(self) -> bool:
+        """Whether weights can be numbers of observations: there are none, or they are integers."""
+        return True
+
 
 @dataclass(frozen=True, eq=False)
 class Sample(Features):
@@ -132,6 +137,11 @@ class Sample(Features):
     def n_passes(self) -> int | None:
         """Number of passes over the values so far, rounded up; None if they are not counted."""
         return self.table.matrix.reads.n_passes or None
+
+    @property
+    def weights_are_counts(self) -> bool:
+        """Whether weights can be numbers of observations: there are none, or they are integers."""
+        return are_counts(self.weights)
 
     @property
     def n_rows(self) -> int:
@@ -213,6 +223,8 @@ def sample_of(
         table, y = table.at(kept), as_values(y)[kept]
         others = {name: _at(values, kept) for name, values in others.items()}
     notes += dropped
+    for name in ("strata", "sample_groups"):
+        refuse_missing_labels(name, others[name], table.n_rows)
     excluded = set(choice.features(choice.exclude))
     weights = as_weights(others["sample_weight"], table.n_rows)
     target = read_target(y, table.n_rows, weights)

@@ -59,9 +59,15 @@ class Table:
         values = self.values
         return replace(self, values=values[rows] if isinstance(values, np.ndarray) else values.at(rows))
 
-    def columns(self, features: Sequence[int]) -> NDArray[Any]:
-        """A dense copy of a few columns."""
-        return self.matrix.take(np.array(features, dtype=np.intp))
+    def columns(self, features: Sequence[int], rows: NDArray[np.intp] | None = None) -> NDArray[Any]:
+        """A dense copy of a few columns, of all rows or some."""
+        at = np.array(features, dtype=np.intp)
+        if rows is None:
+            return self.matrix.take(at)
+        if isinstance(self.values, np.ndarray):
+            self.matrix.reads.add(len(rows) * len(at))
+            return np.asarray(self.values[rows[:, None], at])
+        return self.matrix.take(at)[rows]
 
 
 class Labelled(Protocol):
@@ -113,6 +119,11 @@ def missing_error(table: Labelled, features: list[int], n_rows: int) -> ValueErr
 
 
 # --- weights ---------------------------------------------------------------------------------------------------------
+
+
+def are_counts(weights: NDArray[np.float64] | None) -> bool:
+    """Whether weights are integers, up to the rounding of a division by their mean; True for None."""
+    return weights is None or bool((np.abs(weights - np.rint(weights)) <= 1e-6).all())
 
 
 def as_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:

@@ -181,7 +181,7 @@ def _check_types(values: NDArray[Any]) -> None:
 
 
 def is_categorical(values: NDArray[Any], n: float) -> bool:
-    """True for text, booleans, and integers with at most two, or few and frequent, distinct values."""
+    """True for text, booleans, and integers with two, or few and frequent, distinct values; not for one float."""
     if values.ndim == 2:
         return False
     if values.dtype.kind not in "iuf":
@@ -189,6 +189,8 @@ def is_categorical(values: NDArray[Any], n: float) -> bool:
     if values.dtype.kind == "f" and not (values == np.floor(values)).all():
         return False
     n_distinct = len(_distinct(values))
+    if n_distinct == 1 and values.dtype.kind == "f":
+        return False  # a constant, which is refused as such
     return n_distinct <= 2 or (n_distinct <= MAX_CLASSES and n >= MIN_ROWS_PER_CLASS * n_distinct)
 
 

@@ -197,6 +197,10 @@ def with_equivalents(path: SelectionPath, X: Any, y: Any, **per_row: Any) -> Sel
     if path.equivalents is not None or path.solver == "fits" or not path.selected:
         return path
     params = {name: value for name, value in path.params.items() if name not in RESOURCES}
+    if per_row.get("sample_groups") is not None and path.criterion != "cv":  # nothing is divided by groups here
+        weights, offset, strata, groups = map(per_row.get, ("sample_weight", "offset", "strata", "sample_groups"))
+        X, y, others = Rows(weights, offset, strata, groups).split_from(X, y)
+        per_row = {**others, "sample_groups": None}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # they are among the notes of the path
         again = select(X, y, equivalents=True, **per_row, **params)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, special
+from scipy import special
 
 from dropstep.coefficients import Coefficients
 from dropstep.data.sample import Rows, Sample
 from dropstep.data.table import Table
+from dropstep.evaluation.covariance import NAMES, robust
 from dropstep.evaluation.halves import Repeated, repeated
 from dropstep.evaluation.refits import columns_of, fit, model_of, names_of
 from dropstep.parameters import checked_seed
@@ -22,7 +23,12 @@ from dropstep.result import SelectionPath
 
 Floats = NDArray[np.float64]
 
+Covariance = Literal["robust", "model"]
+
+COVARIANCES = ("robust", "model")
 INFERRED = ("linear", "logistic", "poisson", "gamma", "cox")
+MAX_CHANCE = 1e-6  # probability of a coincidence beyond which rows are those of the selection
+INSTEAD = "which biases inference; pass rows that did not, or split=0.5 to repeat the selection on a part"
 LEAST_QUANTILE = 0.05  # gamma_min of Meinshausen, Meier and Buehlmann (2009)
 
 
@@ -34,11 +40,12 @@ class Estimate(NamedTuple):
     name : str
         Name of the column.
     estimate, std_error : float
-        Over several splits, their medians over the splits that selected the feature; NaN if none did.
+        With splits, their means over the splits that selected the feature; NaN if none did. The standard error is NaN
+        where the rows do not determine the coefficient.
     lower, upper : float
-        Confidence limits.
+        Confidence limits; NaN or infinite where there is no standard error.
     p_value : float
-        Over several splits, aggregated, and corrected for the number of features that each split tested.
+        With splits, aggregated, and corrected for the number of features that each split tested.
     """
 
     name: str
@@ -59,6 +66,9 @@ class Inference:
         One per column of the selected features, in order of entry.
     level : float
         Confidence level of the intervals.
+    covariance : {"HC3", "Lin-Wei", "model"}
+        What the standard errors are computed from: the robust covariance, which is that of Lin and Wei for Cox
+        regression and HC3 for other models, or that of the model.
     n_rows : int
         Rows on which a fit was made; with splits, those of one part.
     n_splits : int
@@ -71,6 +81,7 @@ class Inference:
 
     rows: tuple[Estimate, ...]
     level: float
+    covariance: str
     n_rows: int
     n_splits: int = 0
     frequencies: dict[str, float] = field(default_factory=dict)
@@ -78,13 +89,23 @@ class Inference:
 
     def __str__(self) -> str:
         head = ["feature", "estimate", "std. error", f"{self.level:.0%} interval", "p"]
+        head += ["selected in"] if self.n_splits else []
         rows = []
         for name, *numbers, p in self.rows:
             estimate, error, lower, upper = map(plain, numbers)
             rows.append([name, estimate, error, f"{lower} to {upper}", f"{p:.2g}"])
+            rows[-1] += [f"{self.frequencies[name]:.0%}"] if self.n_splits else []
         made = f"{self.n_splits} random splits, {self.n_rows} rows each" if self.n_splits else f"{self.n_rows} rows"
-        lines = [table(head, rows, "<>>>>") if rows else "no feature is selected", f"on held-out rows ({made})"]
+        lines = [table(head, rows, "<" + ">" * (len(head) - 1)) if rows else "no feature is selected"]
+        lines.append(f"on held-out rows ({made}), with {self.standard_errors}")
         return "\n".join([*lines, *self.notes])
+
+    @property
+    def standard_errors(self) -> str:
+        """What the standard errors are, in words."""
+        if self.covariance == "model":
+            return "standard errors that assume the variance of the model"
+        return f"robust standard errors ({self.covariance})"
 
     def to_frame(self) -> Any:
         """Convert to a pandas DataFrame.
@@ -92,13 +113,16 @@ class Inference:
         Returns
         -------
         pandas.DataFrame
-            Columns estimate, std_error, lower, upper and p_value, indexed by feature name.
+            Columns estimate, std_error, lower, upper and p_value, indexed by feature name; ``attrs["covariance"]`` is
+            that of the standard errors.
         """
         try:
             import pandas as pd
         except ImportError:
             raise ImportError("to_frame needs pandas: pip install 'dropstep[frames]'") from None
-        return pd.DataFrame(self.rows, columns=list(Estimate._fields)).set_index("name").astype(float)
+        frame = pd.DataFrame(self.rows, columns=list(Estimate._fields)).set_index("name").astype(float)
+        frame.attrs["covariance"] = self.covariance
+        return frame
 
 
 def infer(
@@ -109,6 +133,7 @@ def infer(
     n_splits: int = 50,
     random_state: int | None = None,
     *,
+    covariance: Covariance = "robust",
     level: float = 0.95,
     sample_weight: Any = None,
     offset: Any = None,
@@ -133,6 +158,11 @@ def infer(
         Number of random splits.
     random_state : int or None, default=None
         Seed of the splits; None is 0.
+    covariance : {"robust", "model"}, default="robust"
+        "robust" standard errors hold if noise is heteroscedastic, counts are overdispersed or hazards are not
+        proportional: HC3 for least squares and generalized linear models, Lin and Wei (1989) for Cox regression.
+        "model" assumes the variance of the model, as R's `summary` does. Quantiles are those of the t distribution for
+        models "linear" and "gamma", and of the normal distribution otherwise.
     level : float, default=0.95
         Confidence level.
     sample_weight, offset, strata : array-like of shape (n_samples,) or str, default=None
@@ -147,21 +177,25 @@ def infer(
     Notes
     -----
     An interval is for the coefficient in the model of the selected features: what it would be with all rows of the
-    population, given that these features are in the model. Over several splits, p-values are those of Meinshausen,
-    Meier and Buehlmann (2009), which control the probability of any false claim; intervals contain the values that the
-    aggregated tests of a single coefficient do not reject, and the estimates of the middle 90 % of the splits, which
-    are far apart where the coefficient depends on the other features that a split selects. Both are conservative.
+    population, given that these features are in the model.
+
+    With splits it is the same coefficient, in the model of the path. Each split repeats the selection on one part and
+    fits this model to the other part; what it finds counts for the features that were selected again. Estimates and
+    limits are means over these splits: a mean of estimates, however dependent, has a standard error of at most the mean
+    of theirs. The other features of the model were selected on all rows, so that coverage is shown by simulation, not
+    by a theorem. p-values are those of Meinshausen, Meier and Buehlmann (2009), which limit the probability of any
+    false claim; a split that does not select a feature has p-value 1.
 
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
     >>> from dropstep import infer, select
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
-    >>> path = select(X[:221], y[:221])
+    >>> path = select(X[:221], y[:221], max_features=2)
     >>> infer(path, X[221:], y[221:]).to_frame().round(1)[["lower", "upper"]].loc["bmi"].tolist()
-    [551.5, 888.0]
+    [549.2, 890.4]
     """
-    _check(path, split, n_splits, level)
+    _check(path, split, n_splits, covariance, level)
     rows = Rows(sample_weight, offset, strata, sample_groups)
     work = repeated(X, y, rows, parameters_of(path), "infer")
     sample = work.sample
@@ -170,11 +204,11 @@ def infer(
     if path.feature_names is not None and sample.names is not None and path.feature_names != sample.names:
         raise ValueError("the features of X differ from those of the path; pass the same columns in the same order")
     if split is None:
-        return held_out(path, sample, level, _refuse_rows_of(path, sample))
-    return _over_splits(path, work, float(split), int(n_splits), checked_seed(random_state), level)
+        return held_out(path, sample, covariance, level, _refuse_rows_of(path, sample))
+    return _over_splits(path, work, covariance, float(split), int(n_splits), checked_seed(random_state), level)
 
 
-def _check(path: SelectionPath, split: Any, n_splits: Any, level: Any) -> None:
+def _check(path: SelectionPath, split: Any, n_splits: Any, covariance: Any, level: Any) -> None:
     several = path.model in INFERRED and path.coefficients is not None and len(path.coefficients.targets) > 1
     if path.model not in INFERRED or several:
         what = "several targets or classes" if several else f"model {path.model!r}"
@@ -185,6 +219,8 @@ def _check(path: SelectionPath, split: Any, n_splits: Any, level: Any) -> None:
         raise ValueError(f"split must be None or a share between 0 and 1; got {split!r}")
     if not isinstance(n_splits, Integral) or isinstance(n_splits, bool) or n_splits < 1:
         raise ValueError(f"n_splits must be a whole number from 1; got {n_splits!r}")
+    if covariance not in COVARIANCES:
+        raise ValueError(f"covariance must be 'robust' or 'model'; got {covariance!r}")
     if not isinstance(level, Real) or not 0 < float(level) < 1:
         raise ValueError(f"level must be a number between 0 and 1; got {level!r}")
 
@@ -198,35 +234,68 @@ def parameters_of(path: SelectionPath) -> dict[str, Any]:
 # --- rows that were held out -----------------------------------------------------------------------------------------
 
 
-def held_out(path: SelectionPath, sample: Sample, level: float = 0.95, notes: tuple[str, ...] = ()) -> Inference:
+def held_out(
+    path: SelectionPath,
+    sample: Sample,
+    covariance: Covariance = "robust",
+    level: float = 0.95,
+    notes: tuple[str, ...] = (),
+) -> Inference:
     """Inference on rows that are known to have taken no part in the selection."""
-    found = fit(model_of(path), sample, columns_of(sample, path.selected))
-    return Inference(tuple(_estimates(found, level)), level, sample.n_rows, notes=notes)
+    found = _fit(model_of(path), sample, columns_of(sample, path.selected), covariance)
+    rows = tuple(_estimates(found, level))
+    notes = (*notes, *_without_errors(rows))
+    return Inference(rows, level, _name(path, covariance), sample.n_rows, notes=notes)
+
+
+def _fit(model: Any, sample: Sample, columns: list[int], covariance: Covariance) -> Coefficients:
+    found = fit(model, sample, columns)
+    return robust(found, model, sample, columns) if covariance == "robust" and columns else found
+
+
+def _name(path: SelectionPath, covariance: Covariance) -> str:
+    return "model" if covariance == "model" else NAMES.get(path.model, "HC3")
+
+
+def _without_errors(rows: tuple[Estimate, ...]) -> tuple[str, ...]:
+    """A note on coefficients without a standard error."""
+    if not (names := [row.name for row in rows if math.isnan(row.std_error)]):
+        return ()
+    return (
+        f"{', '.join(names)}: no standard error, because these rows do not determine the coefficient (it has no finite "
+        "maximum, depends on a single row, or the column is a linear combination of others)",
+    )
 
 
 def _refuse_rows_of(path: SelectionPath, sample: Sample) -> tuple[str, ...]:
     """Refuse rows that took part in the selection; notes on what could not be checked.
 
-    New rows may equal rows of the selection where values are discrete. As many are expected to as rows of the selection
-    equal each other; more, by four standard deviations, or exactly the same rows, took part.
+    New rows may equal rows of the selection where values are discrete. More than expected, by five standard deviations,
+    took part, and so did exactly the same rows, or rows in the same order.
     """
     known = path.fingerprint
     if known is None:
         return ("the rows of the selection are not known, so that it was not checked whether they are among these",)
     n, design = sample.n_rows, _design(path, sample)
-    n_equal, expected = known.count(design, sample.target), known.repeated * n
-    if n_equal > expected + 4 * math.sqrt(expected) or (n_equal and known.is_of(design, sample.target)):
-        about = "" if known.is_complete and not expected else "about "
+    n_equal, expected = known.count(design, sample.target), known.expected(n)
+    most = expected + 5 * math.sqrt(expected * (1 + 2 * n / known.n_rows))  # rows that equal another come in pairs
+    if n_equal > most or (n_equal and known.is_of(design, sample.target)):
+        about = "" if known.is_complete and expected < 1 else "about "
+        raise ValueError(f"{about}{n_equal} of the {n} rows took part in the selection, {INSTEAD}")
+    chance = known.coincidence(design, sample.target)
+    if chance is not None and chance < MAX_CHANCE:
         raise ValueError(
-            f"{about}{n_equal} of the {n} rows took part in the selection, which biases inference; pass rows that did "
-            "not, or split=0.5 to repeat the selection on a part"
+            "the rows took part in the selection, perhaps rounded or in other units (the target and every column that "
+            f"is compared order them alike), {INSTEAD}"
         )
-    if not n_equal:
-        return ()
-    return (
-        f"{n_equal} of the {n} rows equal rows of the selection, as is expected where few values occur; whether they "
-        "took part cannot be checked",
-    )
+    if n_equal:
+        return (
+            f"{n_equal} of the {n} rows equal rows of the selection, as is expected where few values occur; whether "
+            "they took part cannot be checked",
+        )
+    if chance is not None:
+        return ("whether these rows took part in the selection cannot be checked: too many of their values are equal",)
+    return ()
 
 
 def _design(path: SelectionPath, sample: Sample) -> Table:
@@ -241,8 +310,7 @@ def _estimates(found: Coefficients, level: float) -> list[Estimate]:
     df = np.full(len(coefs), found.df_resid if found.statistic == "t" else math.inf)
     width = -errors * _quantile(found, (1 - level) / 2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        tail = _tail(-np.abs(coefs / errors), df)
-    p_values = np.where(np.isnan(tail), 1.0, 2 * tail)  # 1 for columns that are linear combinations of others
+        p_values = 2 * _tail(-np.abs(coefs / errors), df)
     columns = (coefs, errors, coefs - width, coefs + width, p_values)
     return [Estimate(name, *map(float, row)) for name, *row in zip(found.names, *columns, strict=True)]
 
@@ -278,64 +346,36 @@ def aggregated(p_values: Floats) -> Floats:
 
 
 def _over_splits(
-    path: SelectionPath, work: Repeated, split: float, n_splits: int, seed: int, level: float
+    path: SelectionPath, work: Repeated, covariance: Covariance, split: float, n_splits: int, seed: int, level: float
 ) -> Inference:
-    sample, model = work.sample, model_of(path)
-    wanted = columns_of(sample, path.selected)
-    place, fits = {c: i for i, c in enumerate(wanted)}, []
-    n_rows = 0
+    sample, model, n_rows = work.sample, model_of(path), 0
+    columns = columns_of(sample, path.selected)
+    found: dict[int, list[tuple[Estimate, int]]] = {column: [] for column in columns}
     for stream in np.random.SeedSequence(seed).spawn(n_splits):
         inside = work.observations.share(split, np.random.default_rng(stream))
+        chosen = columns_of(sample, sample.choice.features(work.search(np.flatnonzero(inside)).selected))
         others = np.flatnonzero(~inside)
-        chosen = columns_of(sample, _features(work, work.search(np.flatnonzero(inside)).selected))
         part, n_rows = work.part(others), len(others)
-        known = fit(model, part, chosen) if chosen and part is not None and len(chosen) < len(others) - 2 else None
-        fits.append(({}, None) if known is None else ({c: i for i, c in enumerate(chosen)}, known))
-    lines, frequencies = [], {}
-    for name, column in zip(names_of(sample, wanted), place, strict=True):
-        with_it = [(at[column], known) for at, known in fits if known is not None and column in at]
-        lines.append(_aggregate(name, with_it, n_splits, level))
-        frequencies[name] = len(with_it) / n_splits
-    return Inference(tuple(lines), level, n_rows, n_splits, frequencies)
+        if part is None or len(columns) >= n_rows - 2 or found.keys().isdisjoint(chosen):
+            continue
+        estimates = _estimates(_fit(model, part, columns, covariance), level)
+        for column, estimate in zip(columns, estimates, strict=True):
+            if column in chosen and math.isfinite(estimate.std_error):
+                found[column].append((estimate, len(chosen)))
+    named = dict(zip(names_of(sample, columns), found.values(), strict=True))
+    rows = tuple(_aggregate(name, of_splits, n_splits) for name, of_splits in named.items())
+    frequencies = {name: len(of_splits) / n_splits for name, of_splits in named.items()}
+    return Inference(rows, level, _name(path, covariance), n_rows, n_splits, frequencies)
 
 
-def _features(work: Repeated, units: tuple[int, ...]) -> list[int]:
-    return list(work.sample.choice.features(units))
-
-
-def _aggregate(name: str, fits: list[tuple[int, Coefficients]], n_splits: int, level: float) -> Estimate:
-    """One estimate of a column over the splits that selected it; the other splits have p-value 1."""
-    usable = [(i, known) for i, known in fits if np.isfinite(_error(known, i))]
-    if not usable:
+def _aggregate(name: str, of_splits: list[tuple[Estimate, int]], n_splits: int) -> Estimate:
+    """Means over the splits that selected a column, and a p-value from all; a pair has the number of columns tested."""
+    if not of_splits:
         return Estimate(name, math.nan, math.nan, -math.inf, math.inf, 1.0)
-    coefs = np.array([float(np.atleast_1d(known.coef)[i]) for i, known in usable])
-    errors = np.array([_error(known, i) for i, known in usable])
-    df = np.array([known.df_resid if known.statistic == "t" else math.inf for _, known in usable])
-    n_tested = np.array([len(known.names) for _, known in usable])
-
-    def joint(p_values: Floats) -> float:
-        return float(aggregated(np.append(np.minimum(1.0, p_values), np.ones(n_splits - len(usable)))))
-
-    def limit(sign: int) -> float:
-        """The value from which, in one direction, the aggregated one-sided test rejects; infinite if it never does."""
-        inner, outer = (sign * coefs).min(), (sign * coefs).max() + 1e6 * errors.max()
-
-        def excess(null: float) -> float:
-            return joint(_tail((sign * coefs - null) / errors, df)) - (1 - level) / 2
-
-        if excess(outer) > 0:
-            return sign * math.inf
-        return sign * float(optimize.brentq(excess, inner, outer, xtol=1e-6 * float(errors.min())))
-
-    p_value = joint(2 * _tail(-np.abs(coefs / errors), df) * n_tested)
-    low, high = np.quantile(coefs, [LEAST_QUANTILE, 1 - LEAST_QUANTILE])  # apart where splits select unlike models
-    limits = min(limit(-1), float(low)), max(limit(1), float(high))
-    return Estimate(name, float(np.median(coefs)), float(np.median(errors)), *limits, p_value)
-
-
-def _error(known: Coefficients, at: int) -> float:
-    assert known.std_error is not None
-    return float(np.atleast_1d(known.std_error)[at])
+    p_values = np.ones(n_splits)
+    p_values[: len(of_splits)] = [min(1.0, one.p_value * n_tested) for one, n_tested in of_splits]
+    estimate, error, lower, upper = np.mean([one[1:5] for one, _ in of_splits], axis=0).tolist()
+    return Estimate(name, estimate, error, lower, upper, float(aggregated(p_values)))
 
 
 def _tail(ratio: Floats, df: Floats) -> Floats:

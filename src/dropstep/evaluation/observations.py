@@ -119,9 +119,14 @@ class Observations:
         return replace(sample.at(rows), weights=counts * self.weights[rows])
 
 
+def are_counts(weights: Floats) -> bool:
+    """True if weights are whole numbers, so that each of them counts observations."""
+    return np.array_equal(weights, np.floor(weights))
+
+
 def _copies(weights: Floats) -> tuple[Indices, Floats]:
     """The row of each observation, and the weight of one observation of each row."""
-    if np.array_equal(weights, np.floor(weights)):
+    if are_counts(weights):
         n_copies = np.ceil(weights * min(1.0, MAX_OBSERVATIONS / weights.sum()))
     else:
         n_copies = np.ceil(np.minimum(weights, 1.0))

@@ -112,19 +112,12 @@ class Tests(Protocol):
         """The test of one of the units; None if it brings no independent column."""
         ...
 
+    def log_tail(self, at: int) -> float | None:
+        """Logarithm of the p-value of an addition in the tails; None where the test itself holds.
 
-class EntryTest(NamedTuple):
-    """A test that candidates must pass in addition to the rules, because the criterion requires it.
-
-    Attributes
-    ----------
-    p_values : ndarray of float
-        One per unit; 0 where none was computed. A unit whose p-value exceeds the level has gain 0.
-    level : float
-    """
-
-    p_values: Floats
-    level: float
+        It holds unless the unit and the residual are both far from normal, and where the rows are not known.
+        """
+        ...
 
 
 class NullDistribution(Protocol):
@@ -163,8 +156,6 @@ class Scan:
         None where the model cannot permute its residuals.
     tie : float
         Gains closer than this share of the largest are equal, and the lowest unit is chosen.
-    entry : EntryTest or None
-        The test that the criterion requires of candidates, if any.
     """
 
     units: Indices
@@ -179,7 +170,6 @@ class Scan:
     finalists: Bools | None = None
     nulls: NullDistribution | None = None
     tie: float = TIE
-    entry: EntryTest | None = None
 
     @property
     def eligible(self) -> Bools:
@@ -279,13 +269,38 @@ class FamilyModel(Model, Protocol):
         """What `n` counts, in the plural."""
         ...
 
+    @property
+    def reads_tails(self) -> bool:
+        """Whether the rows, which tests in the tails read, are at hand."""
+        ...
+
     def rank(self, units: Sequence[int]) -> int:
         """Number of columns of some units that do not depend on others of the same unit; constant ones excluded."""
         ...
 
 
+class Choices(NamedTuple):
+    """How many units a search chooses from.
+
+    Attributes
+    ----------
+    n : int
+        Units that could be chosen at the start: not constant, excluded or included.
+    n_included : int
+        Units that are included, and not constant.
+    """
+
+    n: int
+    n_included: int
+
+
 class Problem(Protocol):
     """Data as one family reads them; a model of them is made when the units are known."""
+
+    @property
+    def sizes_by(self) -> str:
+        """The "auto" criterion of a strategy that compares selections of different sizes."""
+        ...
 
     @property
     def n_columns(self) -> int:
@@ -297,8 +312,8 @@ class Problem(Protocol):
         """Which columns are not constant."""
         ...
 
-    def model(self, criterion: Any, units: Units, candidates: Indices, n_candidates: int) -> FamilyModel:
-        """A model of candidate columns that form a number of units."""
+    def model(self, criterion: Any, units: Units, candidates: Indices, choices: Choices) -> FamilyModel:
+        """A model of candidate columns."""
         ...
 
     def notes(self, model: Any, excluded: set[int]) -> Iterator[str]:

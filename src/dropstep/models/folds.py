@@ -45,10 +45,25 @@ def folds_of(
     if grouped and isinstance(n_folds, Integral):
         n_folds = GroupKFold(int(n_folds))
     splitter = check_cv(n_folds, y, classifier=classes)
-    found = tuple((np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, y, **split_params))
+    n_rows = X.shape[0]
+    found = tuple(
+        (_row_numbers(train, n_rows), _row_numbers(test, n_rows))
+        for train, test in splitter.split(X, y, **split_params)
+    )
     if not found:
         raise ValueError("cv yields no folds; pass an integer from 2, a splitter or an iterable of folds")
-    last, n_rows = max((int(rows.max()) for fold in found for rows in fold if len(rows)), default=0), X.shape[0]
-    if last >= n_rows:
-        raise ValueError(f"cv yields row {last}, but there are {n_rows} rows; pass folds of these rows, or a splitter")
     return found
+
+
+def _row_numbers(rows: Any, n_rows: int) -> NDArray[np.intp]:
+    """Rows of a part of a fold, which are given as row numbers or as a mask."""
+    found = np.asarray(rows)
+    if found.dtype == bool:
+        if found.shape != (n_rows,):
+            raise ValueError(f"cv yields masks of shape {found.shape}, but there are {n_rows} rows; pass one per row")
+        return found.nonzero()[0]
+    if found.ndim != 1 or (len(found) and found.dtype.kind not in "iu"):
+        raise ValueError(f"cv must yield row numbers or masks; got an array of {found.dtype} of shape {found.shape}")
+    if len(found) and (last := int(found.max())) >= n_rows:
+        raise ValueError(f"cv yields row {last}, but there are {n_rows} rows; pass folds of these rows, or a splitter")
+    return found.astype(np.intp, copy=False)

@@ -6,10 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from dropstep.coefficients import CAVEAT, Coefficients
+from dropstep.coefficients import CAVEAT, Coefficient, Coefficients
 from dropstep.presentation.text import number, p_value, plain, table
 
 DEPENDENT = "linear combination of the others"
+INFINITE = "infinite: the likelihood has no maximum"
 SCORES = (
     "Linear score of each class, with the shares of the classes in the rows as prior probabilities; a row is assigned "
     "to the class with the largest score."
@@ -25,15 +26,15 @@ class Line(NamedTuple):
         Name of the target; empty unless there are several.
     name : str
         Name of the column, or "(intercept)".
-    dependent : bool
-        Whether the column is a linear combination of the others.
+    remark : str
+        Why the coefficient has no standard error; empty if it has one.
     numbers : tuple of str
         Formatted numbers; empty text for what does not exist.
     """
 
     target: str
     name: str
-    dependent: bool
+    remark: str
     numbers: tuple[str, ...]
 
 
@@ -66,14 +67,14 @@ def lines(
     if fit.std_error is None:
         size = len(rows) // len(fit.targets)
         columns = [rows[i::size] for i in range(size)]
-        return [Line("", own[0].name, False, tuple(form(row.estimate) for row in own)) for own in columns]
+        return [Line("", own[0].name, "", tuple(form(row.estimate) for row in own)) for own in columns]
     several = len(fit.targets) > 1
     forms, ratios = (form, form, form, form_p), fit.ratios()
     return [
         Line(
             label(row.target) if several else "",
             row.name,
-            row.std_error is not None and math.isnan(row.std_error),
+            _remark(fit, row),
             (
                 *(_cell(value, form) for value, form in zip(row[2:], forms, strict=True)),
                 *(() if ratios is None else _ratio(ratios[i].tolist(), form)),
@@ -99,6 +100,13 @@ def as_text(fit: Coefficients) -> str:
     return f"{table(*columns(fit))}\n{sentences(fit)}"
 
 
+def _remark(fit: Coefficients, row: Coefficient) -> str:
+    """Why a coefficient has no standard error: one of a likelihood is infinite, unless it is 0."""
+    if row.std_error is None or not math.isnan(row.std_error):
+        return ""
+    return INFINITE if fit.effect is not None and row.estimate else DEPENDENT
+
+
 def _ratio(numbers: list[float], form: Callable[[float], str]) -> tuple[str, str]:
     """A ratio, and its interval."""
     ratio, lower, upper = numbers
@@ -110,9 +118,9 @@ def _cell(value: float | None, form: Callable[[float], str]) -> str:
 
 
 def sentences(fit: Coefficients) -> str:
-    """What the table shows: goodness of fit, and what its standard errors cannot claim."""
+    """What the table shows: goodness of fit, and what it cannot claim."""
     if fit.std_error is None:
-        return SCORES
+        return f"{SCORES} {CAVEAT}"
     if fit.effect is not None:
         against = "" if fit.classes is None else f" {_compared(fit.classes)}"
         return f"The {fit.effect}{against} is the exponential of the estimate. {CAVEAT}"

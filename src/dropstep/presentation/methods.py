@@ -83,6 +83,7 @@ def methods(
     sentences = [_search(path, n_rows or (evidence.n_rows if evidence else None)), _rules(path), _result(path, form)]
     if evidence is not None:
         sentences += [_stability(path, evidence), _error(evidence)]
+    sentences.append(path.caveat or "")
     paragraph = " ".join(filter(None, sentences)).replace("−", "-")
     return paragraph if form == "text" else _marked(paragraph, form)
 
@@ -103,15 +104,37 @@ def _rules(path: SelectionPath) -> str:
     forward = path.strategy != "backward"
     rule: Any = path.rules.get("enter" if forward else "leave")
     subject = "A feature entered" if forward else "A feature stayed"
+    if hasattr(rule, "n_permutations"):
+        test = f"a test of {rule.n_permutations:,} permutations of the residuals"
+        return f"{subject} if {test} was significant at level {p_value(rule.level)}."
     if hasattr(rule, "level"):
-        test = "its partial F test was" if path.model in ("linear", "discriminant") else "its test was"
-        return f"{subject} if {test} significant at level {p_value(rule.level)}."
+        return _test(path, rule, forward)
+    if hasattr(rule, "fdr"):
+        return (
+            "Features were kept if they entered before their knockoffs, by the knockoff+ filter at a false discovery "
+            f"rate of {rule.fdr:g} (Candes et al. 2018)."
+        )
     if hasattr(rule, "multiple"):
         times = f"{rule.multiple:g} times the standard error of the paired fold differences"
         return f"{subject} if its gain exceeded {times}."
     if isinstance(rule, int | float):
         return f"{subject} if the criterion improved by more than {number(rule)}." if forward else ""
     return ""
+
+
+def _test(path: SelectionPath, rule: Any, forward: bool) -> str:
+    """The test by which features entered or stayed, and its level."""
+    likelihood = "score test" if forward else "likelihood-ratio test"
+    test = "partial F test" if path.model in ("linear", "discriminant") else likelihood
+    if rule.correction == "fdr":
+        subject = "The k-th feature entered" if forward else "With k features selected, a feature stayed"
+        return (
+            f"{subject} if its {test} was significant at level {rule.level:g} k / m, with m = {path.n_candidates:,} "
+            "candidates (Benjamini and Hochberg 1995)."
+        )
+    subject = "A feature entered" if forward else "A feature stayed"
+    divided = ", divided by the number of candidates (Bonferroni)" if rule.correction == "bonferroni" else ""
+    return f"{subject} if its {test} was significant at level {p_value(rule.level)}{divided}."
 
 
 def _result(path: SelectionPath, form: Form) -> str:

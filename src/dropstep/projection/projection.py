@@ -19,6 +19,7 @@ Floats = NDArray[np.float64]
 Features = NDArray[np.intp]
 
 RESTART_ABOVE = 0.25  # removed features per feature that is still selected, above which a factorisation is cheaper
+REPLACES_ABOVE = 1e4  # times the residual that a dependent feature may have: less of a direction does not replace it
 
 
 class Projection(Directions):
@@ -172,8 +173,11 @@ class Projection(Directions):
         """Rotation H after which the first `rank` directions span the selected without some, and what spans them."""
         self._apply_pending()
         gone = set(features)
-        others = np.array([j for j in (*self.independent, *self.dependent) if j not in gone], dtype=np.intp)
+        spanning, dependent = ([j for j in some if j not in gone] for some in (self.independent, self.dependent))
+        others = np.array([*spanning, *dependent], dtype=np.intp)
         if not len(others):
             return np.eye(self.size), 0, []
-        H, spanning = rotation_onto(self.W[:, others], self.equations.diagonal[others], self.basis.tolerance)
-        return H, len(spanning), others[spanning].tolist()
+        least = self.precision.least[others]
+        least[len(spanning) :] *= REPLACES_ABOVE
+        H, kept = rotation_onto(self.W[:, others], least)
+        return H, len(kept), others[kept].tolist()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dropstep.models.base import Floats, Scan
-from dropstep.search.moves import Move, addition_of, first_best
+from dropstep.search.moves import Move, first_best
 from dropstep.search.search import Search
 
 
@@ -21,6 +21,15 @@ class Child:
     branch: Branch
     scan: Scan
     at: int
+
+    def confirmed(self) -> Move | None:
+        """The addition; None if it is not confirmed in the tails."""
+        return self.branch.search.confirmed_move(self.scan, self.at, self.branch.search.size + 1)
+
+    @property
+    def refused(self) -> bool:
+        """True if the addition was not confirmed."""
+        return int(self.scan.units[self.at]) in self.branch.search.refused
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,24 +53,28 @@ class Branch:
         ]
 
 
-def grown(child: Child) -> Branch:
+def grown(child: Child, move: Move) -> Branch:
     """The branch after the addition of a child."""
-    search, move = child.branch.search.copy(), addition_of(child.scan, child.at)
+    search = child.branch.search.copy()
     search.add(move, "forward")
     return Branch(search, (*child.branch.moves, move))
 
 
-def best_children(children: list[Child], count: int, start: float) -> list[Child]:
-    """The best children by their gain over the value at the start, each set once; the lowest indices on ties."""
-    different: dict[tuple[int, ...], Child] = {}
+def best_children(children: list[Child], count: int, start: float) -> list[tuple[Child, Move]]:
+    """The best children by their gain over the value at the start, each set once; the lowest indices on ties.
+
+    A set of which no addition is confirmed in the tails is passed over.
+    """
+    different: dict[tuple[int, ...], list[Child]] = {}
     for child in children:
-        different.setdefault(child.units, child)
+        different.setdefault(child.units, []).append(child)
     ordered = [different[units] for units in sorted(different)]
-    gains, available = _gains([child.value for child in ordered], start), np.ones(len(ordered), dtype=bool)
-    chosen: list[Child] = []
+    gains, available = _gains([same[0].value for same in ordered], start), np.ones(len(ordered), dtype=bool)
+    chosen: list[tuple[Child, Move]] = []
     while len(chosen) < count and (at := first_best(gains, available)) is not None:
         available[at] = False
-        chosen.append(ordered[at])
+        moves = ((child, child.confirmed()) for child in ordered[at])
+        chosen += [(child, move) for child, move in moves if move is not None][:1]
     return chosen
 
 

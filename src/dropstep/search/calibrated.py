@@ -58,13 +58,13 @@ class Permutation:
                 f"{math.ceil(1 / self.level) - 1} or more"
             )
 
-    def justifies_one(self, scan: Scan, at: int) -> bool:
+    def justifies_one(self, scan: Scan, at: int, size: int) -> bool:
         return self._p_value(scan, at) <= self.level
 
-    def justifies(self, scan: Scan) -> Bools:
-        return np.array([self.justifies_one(scan, at) for at in range(len(scan.units))], dtype=bool)
+    def justifies(self, scan: Scan, size: int) -> Bools:
+        return np.array([self.justifies_one(scan, at, size) for at in range(len(scan.units))], dtype=bool)
 
-    def compared(self, scan: Scan, at: int) -> tuple[str, float, float]:
+    def compared(self, scan: Scan, at: int, size: int) -> tuple[str, float, float]:
         """The quantity, its value and its limit: see `rules.Comparison`."""
         return "p", self._p_value(scan, at), self.level
 
@@ -86,7 +86,8 @@ class Knockoffs:
     feature is the order in which it or its knockoff entered, and the threshold is that of the knockoff+ filter. With
     n >= 2 p + 2 rows the construction is that of Barber and Candes (2015), which controls the false discovery rate of
     a linear model with normal errors exactly; with fewer rows features are assumed to be normal, and their estimated
-    covariance is taken as known.
+    covariance is taken as known. The noise of the knockoffs is drawn from `random_state` and the correlations of
+    features and target, rounded to 6 digits: it differs from table to table, but not with the order of the rows.
 
     Parameters
     ----------
@@ -98,7 +99,7 @@ class Knockoffs:
     >>> from sklearn.datasets import load_diabetes
     >>> from dropstep import Knockoffs, select
     >>> select(*load_diabetes(return_X_y=True), strategy="forward", enter=Knockoffs(0.5)).selected
-    (2, 8, 3, 4, 1, 5)
+    (2, 8, 3, 1)
     """
 
     fdr: float
@@ -127,8 +128,8 @@ class Knockoffs:
                 end = at
         return [j for j, original in list(first.items())[:end] if original]
 
-    def justifies_one(self, scan: Scan, at: int) -> bool:
+    def justifies_one(self, scan: Scan, at: int, size: int) -> bool:
         raise ValueError(f"Knockoffs({self.fdr:g}) judges a whole path; use strategy='forward'")
 
-    def justifies(self, scan: Scan) -> Bools:
+    def justifies(self, scan: Scan, size: int) -> Bools:
         raise ValueError(f"Knockoffs({self.fdr:g}) decides what may enter; use a number for leave and drop")

@@ -9,7 +9,7 @@ import numpy as np
 from dropstep.models.base import Indices, Scan
 from dropstep.models.resampling import Resampled
 from dropstep.result import StopReason
-from dropstep.search.moves import Move, addition_of, exceeds, feasible_gains, first_best, removal_of
+from dropstep.search.moves import Move, exceeds, feasible_gains, first_best, removal_of
 from dropstep.search.search import Search
 
 
@@ -24,11 +24,15 @@ def best_exchange(search: Search, pool: Indices | None = None) -> tuple[Move, Mo
         return None
     scans = [additions_without(search, int(u), pool) for u in removals.units]
     totals = np.stack([feasible_gains(scan) for scan in scans]) - removals.gains[:, None]
-    best = first_best(totals.ravel(), np.isfinite(totals).ravel())
-    if best is None or not exceeds(search.value + float(totals.flat[best]), search.value):
-        return None
-    out, into = divmod(best, len(pool))
-    return removal_of(removals, out), addition_of(scans[out], into)
+    among = np.isfinite(totals).ravel()
+    while (best := first_best(totals.ravel(), among)) is not None:
+        if not exceeds(search.value + float(totals.flat[best]), search.value):
+            return None
+        out, into = divmod(best, len(pool))
+        if (addition := search.confirmed_move(scans[out], into, search.size, int(removals.units[out]))) is not None:
+            return removal_of(removals, out), addition
+        among[best] = False
+    return None
 
 
 def _best_pair(search: Search, model: Resampled, pool: Indices) -> tuple[Move, Move] | None:
@@ -49,11 +53,10 @@ def best_replacement(search: Search) -> tuple[Move, Move] | None:
     """At `max_features`: the best candidate, in the place of the least useful unit, if the score improves."""
     if not search.full or search.model.saturated() is StopReason.EXACT or not len(search.pool):
         return None
-    scan = search.confirmed(search.additions())
-    at = search.best(scan)
-    if at is None or not search.rules.enter.justifies_one(scan, at):
-        return None
-    return best_exchange(search, scan.units[at : at + 1])
+    stop, nearest = search.stop, search.nearest
+    move = search.entering()
+    search.stop, search.nearest = stop, nearest
+    return None if move is None else best_exchange(search, np.array([move.unit]))
 
 
 def additions_without(search: Search, unit: int, pool: Indices) -> Scan:

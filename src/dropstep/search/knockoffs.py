@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dropstep.models.base import Problem, Units
+from dropstep.models.base import Choices, Problem, Units
 from dropstep.models.capabilities import WithKnockoffs
 from dropstep.search.calibrated import Knockoffs
 from dropstep.search.rules import Rules, Threshold
@@ -52,7 +52,7 @@ def _forward_order(problem: Problem) -> list[int]:
     """The order in which all columns of a problem enter."""
     units, everything = Units(problem.n_columns), np.arange(problem.n_columns)
     always = Threshold(-math.inf)
-    search = Search(problem.model("aic", units, everything, units.n), Rules(always, always, always), units)
+    search = Search(problem.model("aic", units, everything, Choices(units.n, 0)), Rules(always, always, always), units)
     for _ in forward(search):
         pass
     return search.selected

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -14,15 +14,19 @@ from dropstep.search.calibrated import Knockoffs, Permutation
 from dropstep.stopping import NearestMove
 
 LEVEL = 0.05  # of the tests behind "auto"
+CORRECTIONS = ("fdr", "bonferroni")
 LOOKS_LIKE_A_LEVEL = 0.5  # a positive threshold below this is probably meant as a significance level
 
 
 class Rule(Protocol):
-    """Decides whether a gain or loss is large enough: required to enter, and not met by what leaves or is dropped."""
+    """A condition on gains or losses. Units enter if it holds, and leave or are dropped if it does not.
 
-    def justifies(self, scan: Scan) -> Bools: ...
+    `size` is the number of selected units with the unit in question, without the included ones.
+    """
 
-    def justifies_one(self, scan: Scan, at: int) -> bool: ...
+    def justifies(self, scan: Scan, size: int) -> Bools: ...
+
+    def justifies_one(self, scan: Scan, at: int, size: int) -> bool: ...
 
 
 Refusal = Literal["add", "remove"]
@@ -40,7 +44,7 @@ class Comparison(NamedTuple):
 class Compares(Protocol):
     """A rule that can state the two numbers that it compares."""
 
-    def compared(self, scan: Scan, at: int) -> Comparison: ...
+    def compared(self, scan: Scan, at: int, size: int) -> Comparison: ...
 
 
 @dataclass(frozen=True)
@@ -49,69 +53,88 @@ class Threshold:
 
     value: float
 
-    def justifies(self, scan: Scan) -> Bools:
+    def justifies(self, scan: Scan, size: int) -> Bools:
         return scan.gains > self.value
 
-    def justifies_one(self, scan: Scan, at: int) -> bool:
+    def justifies_one(self, scan: Scan, at: int, size: int) -> bool:
         return bool(scan.gains[at] > self.value)
 
-    def compared(self, scan: Scan, at: int) -> Comparison:
-        if scan.entry is not None and scan.entry.p_values[at] > scan.entry.level:
-            return Comparison("p", float(scan.entry.p_values[at]), scan.entry.level)
+    def compared(self, scan: Scan, at: int, size: int) -> Comparison:
         return Comparison("gain", float(scan.gains[at]), self.value)
 
 
 @dataclass(frozen=True)
 class Significance:
-    """Significant by the exact partial F test (Rao's F where several targets meet units of several features).
+    """Significant given the other selected units, by the test of the model.
+
+    The test is the partial F test for least squares (Rao's F where several targets meet units of several features), the
+    score test for likelihoods, and the likelihood-ratio test of the refit for removals from likelihoods.
 
     Parameters
     ----------
     level : float
         Significance level, between 0 and 1.
-    correction : {None, "bonferroni"}, default=None
-        "bonferroni" divides the level by the number of units that could be chosen at the start.
+    correction : {None, "fdr", "bonferroni"}, default=None
+        How the level accounts for the m units that could be chosen at the start. "fdr" tests the k-th unit that enters,
+        and each of k selected ones that could leave, at level k / m, the condition of Benjamini and Hochberg (1995);
+        "bonferroni" tests all at level / m. Included units are not counted.
 
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
     >>> from dropstep import Significance, select
-    >>> path = select(*load_diabetes(return_X_y=True), criterion="rss", strategy="stepwise", enter=Significance(0.15))
+    >>> path = select(*load_diabetes(return_X_y=True), strategy="stepwise", enter=Significance(0.15))
     >>> path.selected
     (2, 8, 3, 4, 1, 5)
     """
 
     level: float
-    correction: Literal["bonferroni"] | None = None
+    correction: Literal["fdr", "bonferroni"] | None = None
+    n_choices: int = field(default=1, repr=False, compare=False)
+    in_tails: bool = field(default=False, repr=False, compare=False)  # whether what enters is confirmed in the tails
 
     def __post_init__(self) -> None:
         real = isinstance(self.level, Real) and not isinstance(self.level, bool)
         if not real or not 0 < self.level < 1:
             raise ValueError(f"level must be a number between 0 and 1; got {self.level!r}")
-        if not (self.correction is None or (isinstance(self.correction, str) and self.correction == "bonferroni")):
-            raise ValueError(f"correction must be None or 'bonferroni'; got {self.correction!r}")
+        if not (self.correction is None or (isinstance(self.correction, str) and self.correction in CORRECTIONS)):
+            raise ValueError(f"correction must be None, 'fdr' or 'bonferroni'; got {self.correction!r}")
 
-    def corrected(self, n_choices: int) -> Significance:
-        """The test with its correction applied to the level."""
-        return self if self.correction is None else Significance(self.level / max(1, n_choices))
+    def among(self, n_choices: int) -> Significance:
+        """The test, where a number of units could be chosen."""
+        if self.correction == "bonferroni":
+            return Significance(self.level / max(1, n_choices))
+        return replace(self, n_choices=max(1, n_choices))
 
-    def justifies(self, scan: Scan) -> Bools:
-        return self._tests(scan).significant(self.level)
+    def level_of(self, size: int) -> float:
+        """The level at which each of a number of selected units is tested."""
+        return self.level if self.correction is None else self.level * min(size, self.n_choices) / self.n_choices
 
-    def justifies_one(self, scan: Scan, at: int) -> bool:
-        return self._tests(scan).is_significant(at, self.level)
+    def justifies(self, scan: Scan, size: int) -> Bools:
+        return self.tests(scan).significant(self.level_of(size))
 
-    def compared(self, scan: Scan, at: int) -> Comparison:
-        test = self._tests(scan).one(at)
-        return Comparison("p", 1.0 if test is None else test.p_value, self.level)
+    def justifies_one(self, scan: Scan, at: int, size: int) -> bool:
+        return self.tests(scan).is_significant(at, self.level_of(size))
 
-    def _tests(self, scan: Scan) -> Tests:
+    def confirmed(self, scan: Scan, at: int, size: int) -> tuple[bool, float | None]:
+        """Whether a significant unit is so in the tails too, and its p-value there; None if the plain test holds."""
+        tests = self.tests(scan)
+        log_p = tests.log_tail(at) if self.in_tails else None
+        return (True, None) if log_p is None else (log_p <= math.log(self.level_of(size)), math.exp(log_p))
+
+    def compared(self, scan: Scan, at: int, size: int) -> Comparison:
+        test = self.tests(scan).one(at)
+        return Comparison("p", 1.0 if test is None else test.p_value, self.level_of(size))
+
+    def tests(self, scan: Scan) -> Tests:
+        """The tests of a scan."""
         if scan.tests is None:
             raise ValueError(f"{self!r} needs a significance test, which this model does not have; use a number")
         return scan.tests
 
 
-CORRECTED, UNCORRECTED = Significance(LEVEL, "bonferroni"), Significance(LEVEL)  # "auto": to enter or leave; to drop
+# "auto", where the criterion does not charge for size: to enter, to leave, and to drop.
+ENTER, LEAVE, DROP = Significance(LEVEL, "fdr", in_tails=True), Significance(LEVEL, "fdr"), Significance(LEVEL)
 
 
 @dataclass(frozen=True)
@@ -140,25 +163,27 @@ class StandardErrors:
         if not real or not 0 <= self.multiple < math.inf:
             raise ValueError(f"multiple must be a finite number from 0; got {self.multiple!r}")
 
-    def justifies(self, scan: Scan) -> Bools:
+    def justifies(self, scan: Scan, size: int) -> Bools:
         if scan.std_errors is None:
             raise ValueError(f"{self!r} needs scores of at least 2 folds, which this model does not have; use a number")
         return scan.gains > self.multiple * scan.std_errors
 
-    def justifies_one(self, scan: Scan, at: int) -> bool:
-        return bool(self.justifies(scan)[at])
+    def justifies_one(self, scan: Scan, at: int, size: int) -> bool:
+        return bool(self.justifies(scan, size)[at])
 
-    def compared(self, scan: Scan, at: int) -> Comparison:
+    def compared(self, scan: Scan, at: int, size: int) -> Comparison:
         assert scan.std_errors is not None
         return Comparison("gain", float(scan.gains[at]), self.multiple * float(scan.std_errors[at]))
 
 
-def refused(action: Refusal, rule: Rule, scan: Scan, at: int, features: tuple[int, ...]) -> NearestMove | None:
+def refused(
+    action: Refusal, rule: Rule, scan: Scan, at: int, size: int, features: tuple[int, ...]
+) -> NearestMove | None:
     """The move that a rule did not allow, with the numbers that it compared; None if the rule does not state them."""
     comparing = offered(Compares, by=rule)
     if comparing is None:
         return None
-    quantity, value, needed = comparing.compared(scan, at)
+    quantity, value, needed = comparing.compared(scan, at, size)
     gain = float(scan.gains[at])
     return NearestMove(
         action,
@@ -173,7 +198,7 @@ def refused(action: Refusal, rule: Rule, scan: Scan, at: int, features: tuple[in
 
 @dataclass(frozen=True)
 class Rules:
-    """What may enter, leave and be dropped, and how many units there may be."""
+    """The rules of a search and its size limit."""
 
     enter: Rule
     leave: Rule
@@ -202,28 +227,28 @@ def as_rules(
 
     def rule(value: Any, test: Significance) -> Rule:
         if isinstance(value, Significance):
-            return value.corrected(n_choices)
+            return value.among(n_choices)
         if isinstance(value, StandardErrors | Permutation | Knockoffs):
             return value
         if not isinstance(value, str):
             return Threshold(float(value))
         if criterion.resampled:
             return StandardErrors()
-        return Threshold(0.0) if criterion.penalised else test.corrected(n_choices)
+        return Threshold(0.0) if criterion.penalised else test.among(n_choices)
 
     if strategy == "exhaustive":
         enter = _price(enter, criterion, max_features)
-    entering = rule(enter, CORRECTED)
+    entering = rule(enter, ENTER)
     if isinstance(entering, Permutation) and _is_auto(leave):
         leaving: Rule = Significance(entering.level)
     elif _is_auto(leave) and not _is_auto(enter) and not isinstance(entering, Knockoffs):
         leaving = entering
     else:
-        leaving = rule(leave, CORRECTED)
+        leaving = rule(leave, LEAVE)
     if drop is None:
-        dropping: Rule = UNCORRECTED if isinstance(leaving, Significance) else leaving
+        dropping: Rule = DROP if isinstance(leaving, Significance) else leaving
     else:
-        dropping = rule(drop, UNCORRECTED)
+        dropping = rule(drop, DROP)
     if strategy == "stepwise":
         _refuse_cycles(entering, leaving)
     return Rules(entering, leaving, dropping, max_features)
@@ -268,10 +293,10 @@ def _refuse_cycles(enter: Rule, leave: Rule) -> None:
             raise ValueError(
                 f"stepwise could cycle with leave > enter (leave={most:g}, enter={least:g}); choose leave <= enter"
             )
-        case Significance(level=entering), Significance(level=staying) if staying < entering:
+        case Significance(n_choices=m), Significance() if any(leave.level_of(k) < enter.level_of(k) for k in (1, m)):
             raise ValueError(
-                f"stepwise could cycle where staying takes a smaller p-value than entering (enter at {entering:g}, "
-                f"leave at {staying:g}); choose a level for leave that is at least that for enter"
+                f"stepwise could cycle where staying takes a smaller p-value than entering (enter at {enter.level:g}, "
+                f"leave at {leave.level:g}); choose a level for leave that is at least that for enter"
             )
         case StandardErrors(least), StandardErrors(most) if most > least:
             raise ValueError(

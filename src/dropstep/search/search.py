@@ -41,6 +41,7 @@ class Search:
         self._in_pool[[*include, *exclude]] = False
         self._is_dropped = np.zeros(units.n, dtype=bool)
         self._scan: Scan | None = None  # of the pool, for the current selection
+        self._exact: Scan | None = None  # its most promising units, confirmed
         self._stale: Indices = np.empty(0, dtype=np.intp)  # units recalled since that scan
         self._cheap = offered(CheapScans, by=model)
         self.resampled = offered(Resampled, by=model)
@@ -52,6 +53,7 @@ class Search:
         self.notes: tuple[str, ...] = ()
 
         self.closest: NearTie | None = None  # of all additions
+        self.refused: dict[int, float] = {}  # p-values in the tails that were too large, by unit
 
     def copy(self) -> Search:
         """An independent search from the same selection, which counts its own evaluations."""
@@ -88,6 +90,11 @@ class Search:
         return self._n_fits if self.resampled is None else self.resampled.n_fits
 
     @property
+    def size(self) -> int:
+        """Number of selected units, without the included ones."""
+        return len(self.selected) - len(self.include)
+
+    @property
     def full(self) -> bool:
         """True if `max_features` is reached."""
         return self.rules.max_features is not None and len(self.selected) >= self.rules.max_features
@@ -102,7 +109,7 @@ class Search:
             self.n_spared += int(np.count_nonzero(self._is_dropped)) if self._scan is None else 0
             if self._cheap is None:
                 self._last_gains[scan.units] = np.where(scan.feasible, scan.gains, -np.inf)
-            self._scan = scan if known is None else known.joined(scan)
+            self._scan, self._exact = scan if known is None else known.joined(scan), None
             self._stale = np.empty(0, dtype=np.intp)
         return self._scan
 
@@ -125,19 +132,54 @@ class Search:
 
     def _addition(self) -> Move | None:
         self.stop, self.nearest = self._no_room(), None
-        if self.stop is not None:
-            return None
-        scan = self.confirmed(self.additions())
-        at = self.best(scan)
-        if at is None:
-            self.stop = scan.reason or StopReason.SPAN
-        elif not self.rules.enter.justifies_one(scan, at):
-            self.stop = StopReason.ENTER
-            self._refuse("add", self.rules.enter, scan, at)
-        else:
-            self.closest = near_tie(scan, at, self.closest) if self.resampled is None else None
-            return addition_of(scan, at)
+        return self.entering() if self.stop is None else None
+
+    def entering(self) -> Move | None:
+        """The best candidate that the rules let enter; otherwise None, and `stop` says why.
+
+        By a test, candidates are tried in the order of their p-values, and only the one that enters is refitted.
+        Candidates that are not confirmed in the tails, or whose fit does not converge, are passed over.
+        """
+        scan = self.additions() if self._by_test else self.confirmed_additions()
+        among = scan.eligible.copy()
+        self.stop = StopReason.ENTER if among.any() else scan.reason or StopReason.SPAN
+        while (at := self.best(scan, among)) is not None:
+            if not self.rules.enter.justifies_one(scan, at, self.size + 1):
+                if self.nearest is None:
+                    self._refuse("add", self.rules.enter, scan, at)
+                break
+            if (move := self.confirmed_move(scan, at, self.size + 1)) is not None:
+                self.stop, self.nearest = None, None
+                self.closest = near_tie(scan, at, self.closest) if self.resampled is None else None
+                return move
+            among[at] = False
         return None
+
+    def confirmed_move(self, scan: Scan, at: int, size: int, without: int | None = None) -> Move | None:
+        """The addition of a unit that the rules let enter, confirmed in the tails and, if necessary, by its fit.
+
+        None if it is not confirmed. `size` is the number of selected units with it, without the included ones, and
+        `without` the selected unit in whose place it would enter.
+        """
+        move, enter = addition_of(scan, at), self.rules.enter
+        if isinstance(enter, Significance) and move.test is not None:
+            confirmed, p_value = enter.confirmed(scan, at, size)
+            if not confirmed and p_value is not None:
+                self.refused[move.unit] = p_value
+                features, level = self.units.features([move.unit]), enter.level_of(size)
+                if self.nearest is None:
+                    self.nearest = NearestMove("add", features, "p", p_value, level, move.gain)
+                return None
+            move = move._replace(test=replace(move.test, saddlepoint=p_value))
+        if scan.exact:
+            return move
+        exact = self.model.confirm(scan.units[at : at + 1], without)
+        self.count(exact)
+        return move._replace(gain=float(exact.gains[0])) if exact.feasible[0] else None
+
+    @property
+    def _by_test(self) -> bool:
+        return isinstance(self.rules.enter, Significance)
 
     def allowed_additions(self) -> tuple[Scan, Bools]:
         """A scan of the pool, and which candidates may enter; if none may, `stop` says why."""
@@ -145,8 +187,8 @@ class Search:
         if self.stop is not None:
             nothing = np.empty(0, dtype=np.intp)
             return Scan(nothing, np.empty(0), nothing > 0), nothing > 0
-        scan = self.confirmed(self.additions())
-        allowed = scan.eligible & self.rules.enter.justifies(scan)
+        scan = self.confirmed_additions()
+        allowed = scan.eligible & self.rules.enter.justifies(scan, self.size + 1)
         if not allowed.any():
             self.stop = StopReason.ENTER if scan.eligible.any() else scan.reason or StopReason.SPAN
         return scan, allowed
@@ -158,7 +200,7 @@ class Search:
 
     def addition(self, unit: int) -> Move:
         """The addition of a candidate, whatever the rules say."""
-        scan = self.confirmed(self.additions())
+        scan = self.confirmed_additions()
         at = int(np.searchsorted(scan.units, unit))
         found = at < len(scan.units) and int(scan.units[at]) == unit
         return addition_of(scan, at) if found else Move(unit)
@@ -180,13 +222,20 @@ class Search:
         self.count(exact)
         return exact
 
-    def best(self, scan: Scan) -> int | None:
-        """The first of the largest gains; of the smallest p-values where a test judges units of different ranks."""
-        tests = scan.tests
+    def confirmed_additions(self) -> Scan:
+        """Exact gains of the most promising candidates, computed once per selection."""
+        scan = self.additions()
+        if self._exact is None:
+            self._exact = self.confirmed(scan)
+        return self._exact
+
+    def best(self, scan: Scan, among: Bools | None = None) -> int | None:
+        """The first of the largest gains; of the smallest p-values where a test does not order units by their gains."""
+        tests, among = scan.tests, scan.eligible if among is None else among
         by_test = isinstance(self.rules.enter, Significance | Permutation)
         if by_test and tests is not None and not tests.ordered_by_gain:
-            return first_best(-tests.log_p_values, scan.feasible)
-        return first_best(scan.gains, scan.eligible, scan.tie)
+            return first_best(-tests.log_p_values, among)
+        return first_best(scan.gains, among, scan.tie)
 
     def visit(self) -> bool:
         """Record that the search continues from this selection; False if it did before, and would cycle.
@@ -204,7 +253,11 @@ class Search:
     def droppable(self, chosen: Move) -> Indices:
         """Candidates, except the chosen one, whose gain in the scan that chose it does not pass `drop`."""
         scan = self.additions()
-        units = scan.units[~self.rules.drop.justifies(scan)]
+        justified = self.rules.drop.justifies(scan, self.size + 1)
+        if self._exact is not None and self._exact is not scan:
+            at = np.searchsorted(scan.units, self._exact.units)
+            justified[at] = self.rules.drop.justifies(self._exact, self.size + 1)
+        units = scan.units[~justified]
         return np.asarray(units[units != chosen.unit])
 
     def _exact_removals(self) -> Scan:
@@ -231,24 +284,56 @@ class Search:
     def best_removal(self) -> Move | None:
         """The least useful selected unit, if it may leave; otherwise None."""
         too_many = self.rules.max_features is not None and len(self.selected) > self.rules.max_features
-        if not too_many and not self._cheap and self.rules.leave == Threshold(-math.inf):
+        leave = self.rules.leave
+        if not too_many and not self._cheap and leave == Threshold(-math.inf):
             return None  # no loss is so small: not one fit is needed to know that
+        if isinstance(leave, Significance) and not too_many:
+            return self._insignificant(leave)
         scan = self._exact_removals()
         tests = scan.tests
-        if isinstance(self.rules.leave, Significance) and tests is not None and not tests.ordered_by_gain:
-            at = first_best(tests.log_p_values, scan.feasible)
+        if isinstance(leave, Significance) and tests is not None and not tests.ordered_by_gain:
+            at = first_best(tests.log_p_values, scan.eligible)
         else:
             at = first_best(-scan.gains, scan.eligible, scan.tie)
         if at is None:
             return None
-        if not too_many and self.rules.leave.justifies_one(scan, at):
+        if not too_many and leave.justifies_one(scan, at, self.size):
             if self.stop is None:
-                self._refuse("remove", self.rules.leave, scan, at)
+                self._refuse("remove", leave, scan, at)
             return None
         return removal_of(scan, at)
 
+    def _insignificant(self, leave: Significance) -> Move | None:
+        """The selected unit with the largest p-value, if a test lets it leave; otherwise None.
+
+        Where scans only screen, units are tried in the order of their Wald tests, and the exact tests of the refits
+        decide. Wald statistics of large effects are too small (Hauck and Donner 1977), so that the next unit is tried
+        while the exact test is significant and Wald's is not.
+        """
+        scan = self.removals()
+        if not len(scan.units):
+            return None
+        tests, among = leave.tests(scan), scan.eligible.copy()
+        by_gain = scan.exact and tests.ordered_by_gain
+        values = -scan.gains if by_gain else tests.log_p_values
+        while (at := first_best(values, among, scan.tie)) is not None:
+            exact, place = scan, at
+            if not scan.exact:
+                exact, place = self.model.confirm(scan.units[at : at + 1]), 0
+                self.count(exact)
+            if exact.feasible[place]:
+                if not leave.justifies_one(exact, place, self.size):
+                    return removal_of(exact, place)
+                if self.stop is None and self.nearest is None:
+                    self._refuse("remove", leave, exact, place)
+                if exact is scan or leave.justifies_one(scan, at, self.size):
+                    return None
+            among[at] = False
+        return None
+
     def _refuse(self, action: Refusal, rule: Rule, scan: Scan, at: int) -> None:
-        self.nearest = refused(action, rule, scan, at, self.units.features([int(scan.units[at])]))
+        size = self.size + (action == "add")
+        self.nearest = refused(action, rule, scan, at, size, self.units.features([int(scan.units[at])]))
 
     def best_move(self) -> tuple[Action, Move] | None:
         """The best single move that the rules allow, an addition or a removal."""
@@ -325,9 +410,10 @@ class Search:
         self.stop = other.stop
 
     def absorb(self, other: Search) -> None:
-        """Count what another search evaluated."""
+        """Count what another search evaluated, and record what it refused."""
         self.n_evaluations += other.n_evaluations
         self._n_fits += other._n_fits
+        self.refused |= other.refused
 
     def drop(self, units: Indices, phase: Phase) -> Step:
         """Remove candidates, which ascend, from the pool until they are recalled."""
@@ -367,7 +453,8 @@ class Search:
             self.model.remove(units)
             self.selected.remove(units[0])
         self._in_pool[list(units)] = action == "remove"
-        self._scan, after = None, self.value
+        self._scan = self._exact = None
+        after = self.value
         difference = 0.0 if after == before else after - before
         if not abs(gain - difference) <= TIE * max(abs(before), abs(after)):
             gain = difference

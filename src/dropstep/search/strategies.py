@@ -191,9 +191,11 @@ class Beam:
             while beam:
                 search.raise_if_ended()
                 children = [branch.children() for branch in beam]
-                complete += [branch for branch, some in zip(beam, children, strict=True) if not some]
+                chosen = best_children(list(chain(*children)), self.width, search.value)
+                pairs = zip(beam, children, strict=True)
+                complete += [branch for branch, some in pairs if all(child.refused for child in some)]
                 every = [branch.search for branch in beam]
-                beam = [grown(child) for child in best_children(list(chain(*children)), self.width, search.value)]
+                beam = [grown(*child) for child in chosen]
                 for one in every:
                     search.absorb(one)
         except SearchEndedError as ended:

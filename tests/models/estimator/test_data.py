@@ -158,13 +158,41 @@ def test_a_single_fold_has_no_standard_error() -> None:
     path = select(X, y, model=LinearRegression(), cv=fold, enter=0.01, max_features=2)
     assert path.selected == (0, 2)
     assert {step.score_std_error for step in path.steps} == {None}
-    with pytest.raises(ValueError, match="needs a significance test, which this model does not have; use a number"):
-        select(X, y, model=LinearRegression(), cv=fold)
+    by_default = select(X, y, model=LinearRegression(), cv=fold)
+    assert by_default.rules == {"enter": 0.0, "leave": 0.0, "drop": 0.0}
+    assert by_default.selected == select(X, y, criterion="cv", cv=fold).selected
     for wrong in (1, True):
         with pytest.raises(ValueError, match="cv must be an integer from 2, a splitter or an iterable of folds"):
             select(X, y, model=LinearRegression(), cv=wrong)
     with pytest.raises(ValueError, match="cv yields no folds"):
         select(X, y, model=LinearRegression(), cv=[])
+
+
+@pytest.mark.parametrize("given", [{"model": LinearRegression()}, {"criterion": "cv"}])
+def test_folds_are_row_numbers_or_masks(given: dict[str, Any]) -> None:
+    X, y = signal()
+    masks = [np.arange(80) % 3 == fold for fold in range(3)]
+    numbers = [(np.flatnonzero(~mask), np.flatnonzero(mask)) for mask in masks]
+    path = select(X, y, cv=[(~mask, mask) for mask in masks], **given)
+    assert path.steps == select(X, y, cv=numbers, **given).steps
+    with pytest.raises(ValueError, match=r"cv yields masks of shape \(5,\), but there are 80 rows; pass one per row"):
+        select(X, y, cv=[(masks[0][:5], masks[1])], **given)
+    with pytest.raises(ValueError, match=r"cv must yield row numbers or masks; got an array of float64"):
+        select(X, y, cv=[([0.0, 1.0], [2])], **given)
+
+
+def test_fewer_rows_than_candidates_are_noted() -> None:
+    X, y = np.random.default_rng(0).standard_normal((20, 30)), np.arange(20.0)
+    path = select(X, y, model=LinearRegression(), criterion="r2", max_features=1)
+    assert any(note.startswith("20 rows for 30 candidates (0.67 per candidate)") for note in path.notes)
+
+
+def test_rows_without_a_group_are_refused() -> None:
+    X, y = signal()
+    groups = np.where(np.arange(80) == 3, np.nan, 1.0)
+    for given in ({"criterion": "cv"}, {"model": LinearRegression()}):
+        with pytest.raises(ValueError, match="sample_groups has 1 missing value; remove these rows"):
+            select(X, y, sample_groups=groups, **given)
 
 
 def test_rows_of_a_group_stay_in_one_fold() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from dropstep import EBIC, Cox, Gamma, Logistic, Moments, Poisson, Selector, Significance, StopReason, select
+from dropstep import Cox, Gamma, Logistic, Moments, Poisson, Selector, Significance, StopReason, select
 from dropstep.data.sample import Rows
 from dropstep.models.base import Units
 from dropstep.parameters import Parameters
@@ -132,23 +132,23 @@ def test_too_few_rows_for_any_candidate_are_noted() -> None:
     rng = np.random.default_rng(0)
     table, y = rng.normal(size=(8, 2000)), np.arange(8) % 2
     table[:, 5] = y
-    path = select(table, y, model="logistic")
+    assert select(table, y, model="logistic").selected == ()
+    path = select(table, y, model="logistic", criterion="ebic")
     assert path.selected == ()
     assert any("8 rows are so few that no candidate could enter" in note for note in path.notes)
     assert select(table, y, model="logistic", criterion="bic", strategy="forward").selected[0] == 5
 
 
-def test_the_corrected_criterion_needs_more_than_separation() -> None:
+def test_the_default_needs_more_than_separation() -> None:
     """Of 20 noise features over 8 rows one often separates the classes; the likelihood ratio alone would accept it."""
-    found = {True: 0, False: 0}
+    found = {"auto": 0, "ebic": 0}
     for repeat in range(40):
         rng = np.random.default_rng([5, repeat])
         table, y = rng.normal(size=(8, 20)), rng.permutation(np.arange(8) % 2)
-        for corrected in found:
-            path = select(table, y, model="logistic", criterion=EBIC(corrected=corrected))
-            found[corrected] += bool(path.selected)
-    assert found[False] > 10
-    assert found[True] <= 5
+        for criterion in found:
+            found[criterion] += bool(select(table, y, model="logistic", criterion=criterion).selected)
+    assert found["ebic"] > 10
+    assert found["auto"] <= 5
 
 
 def test_one_event_selects_nothing() -> None:
@@ -251,6 +251,12 @@ MESSAGES: list[tuple[Any, dict[str, Any], str]] = [
     (BINARY, {"model": "logistic", "offset": ["a"] * 60}, r"offset must contain one number per row; it has a value"),
     (BINARY, {"model": "logistic", "offset": np.full(60, np.inf)}, r"offset contains NaN or infinity"),
     (np.arange(60) % 3, {"model": "logistic", "offset": X[:, 1]}, r"offset is defined for two classes, but y has 3"),
+    (
+        TIMES,
+        {"model": "cox", "strata": np.where(np.arange(60) < 2, np.nan, 1.0)},
+        r"strata has 2 missing values; remove these rows, as missing='drop' does, or give them labels",
+    ),
+    (TIMES, {"model": "cox", "strata": [None, *("ab" * 30)[1:]]}, r"strata has 1 missing value; remove these rows"),
     (TIMES, {"model": "cox", "strata": [1, 2]}, r"strata must contain one label per row \(60\)"),
     (TIMES, {"model": "cox", "sample_weight": np.full(60, 0.5)}, r"use Cox\(ties='breslow'\) for other weights"),
     (BINARY, {"model": "logistic", "sample_weight": np.eye(60)[0] + np.eye(60)[np.argmax(BINARY[0] != BINARY)]},

@@ -9,11 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
-from scipy.stats import f as f_distribution
 
 from reference.least_squares.problem import Discriminant, Problem, Regression, adds_nothing, problem_of, size
 from reference.least_squares.projection import Floats, Unit, flat
-from reference.least_squares.tests import SIGNIFICANCE_LEVEL, raos_df
 
 SEPARABILITY = frozenset({"trace", "pillai", "wilks", "roy"})
 PENALISED = frozenset({"cp", "aic", "aicc", "bic", "ebic", "hqc", "sawa", "amemiya", "press"})
@@ -29,7 +27,7 @@ class Criterion:
     per_sample: bool = False
     gamma: float = 1.0
     n_candidates: float = 0
-    corrected: bool = True
+    n_included: int = 0
 
 
 def score(
@@ -45,14 +43,17 @@ def score(
     per_sample: bool = False,
     gamma: float = 1.0,
     n_candidates: int | None = None,
-    corrected: bool = True,
+    include: Sequence[int] = (),
 ) -> float:
     """The score of a subset of single features.
 
-    The features in `exclude` belong neither to the full model of Cp nor to the candidates that EBIC counts.
+    The features in `exclude` belong neither to the full model of Cp nor to the candidates that EBIC counts; those in
+    `include` are not counted either.
     """
     problem = problem_of(X, y, weights, model or model_of(criterion))
-    resolved = criterion_of(problem, criterion, exclude, sigma2, per_sample, gamma, n_candidates, corrected)
+    resolved = criterion_of(
+        problem, criterion, exclude, sigma2, per_sample, gamma, n_candidates, units=None, include=include
+    )
     return score_of(problem, resolved, [(j,) for j in subset])
 
 
@@ -69,8 +70,8 @@ def criterion_of(
     per_sample: bool = False,
     gamma: float = 1.0,
     n_candidates: int | None = None,
-    corrected: bool = True,
     units: Sequence[Unit] | None = None,
+    include: Sequence[int] = (),
 ) -> Criterion:
     """Compute what is the same for all subsets: Sigma of Cp, the number of candidates of EBIC."""
     if isinstance(problem, Discriminant) != (name in SEPARABILITY):
@@ -78,8 +79,9 @@ def criterion_of(
     candidates = [j for j in range(problem.features.shape[1]) if j not in set(exclude)]
     units = [(j,) for j in candidates] if units is None else units
     varying = [unit for unit in units if problem.features[:, list(unit)].any()]
-    n_candidates = max(1, len(varying)) if n_candidates is None else n_candidates
-    criterion = Criterion(name, None, per_sample, gamma, n_candidates, corrected)
+    n_included = sum(not set(unit).isdisjoint(include) for unit in varying)
+    n_candidates = max(1, len(varying) - n_included) if n_candidates is None else n_candidates
+    criterion = Criterion(name, None, per_sample, gamma, n_candidates, n_included)
     if name not in {"cp", "sawa"} or isinstance(problem, Discriminant):
         return criterion
     sigma = full_model_sigma(problem, candidates) if sigma2 is None else sigma2 * np.eye(problem.q)
@@ -165,30 +167,10 @@ def information(problem: Regression, criterion: Criterion, units: Sequence[Unit]
             return fit + 2 * math.log(math.log(n)) * q * (k + 1)
         case "ebic":
             counted = sum(not adds_nothing(problem, flat(units[:i]), unit) for i, unit in enumerate(units))
-            if not criterion.corrected:
-                bic = fit + math.log(n) * q * (k + 1)
-                return bic + 2 * criterion.gamma * log_binomial(criterion.n_candidates, counted)
-            penalties = [ebic_penalty(problem, criterion, i, k / counted) for i in range(1, counted + 1)]
-            return fit + math.log(n) * q + sum(penalties)
+            m = criterion.n_candidates
+            chosen = min(max(counted - criterion.n_included, 0), m // 2)
+            return fit + math.log(n) * q * (k + 1) + 2 * criterion.gamma * log_binomial(m, chosen)
     raise ValueError(f"criterion={criterion.name!r} is unknown.")
-
-
-def ebic_penalty(problem: Regression, criterion: Criterion, i: int, rank: float) -> float:
-    """Penalty of the i-th unit: Chen and Chen's, times Bartlett's factor, and at least that of a test.
-
-    The test is the exact one at level 0.05 i / (m - i + 1) for gamma = 1; its penalty is -n log of the quantile of
-    lambda, with Rao's F = (1 - L) / L * df2 / df1 solved for L = lambda ** (1 / t).
-    """
-    n, q, m = problem.n, problem.q, criterion.n_candidates
-    combinatorial = criterion.gamma * max(0.0, math.log(max(m - i + 1, 1) / i))
-    error_df = problem.df_null - i * rank
-    bartlett_df = error_df - (q - rank + 1) / 2
-    t, df1, df2 = raos_df(q, rank, error_df)
-    if df2 <= 0 or bartlett_df <= 0:
-        return math.inf
-    f = float(f_distribution.isf(SIGNIFICANCE_LEVEL * math.exp(-combinatorial), df1, df2))
-    chen_chen = q * rank * math.log(n) + 2 * combinatorial
-    return max(chen_chen * n / bartlett_df, n * t * math.log1p(f * df1 / df2))
 
 
 def log_binomial(n: float, k: float) -> float:

@@ -65,6 +65,8 @@ class Accumulated:
 class AccumulatedSource(RowSource):
     """A source whose only pass is known."""
 
+    can_reread = False
+
     def __init__(self, accumulated: Accumulated) -> None:
         super().__init__()
         self._accumulated, self.named = accumulated, accumulated.named

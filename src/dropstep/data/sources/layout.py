@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dropstep.data.encoding import Encoding
 from dropstep.data.factor import Column, Factor, Unusable
-from dropstep.data.frame import check_name
+from dropstep.data.frame import Frame, check_name
 from dropstep.data.sample import Rows
 from dropstep.data.sources.source import Block, Place, RowSource
 from dropstep.data.table import MAX_ROWS
@@ -107,6 +108,17 @@ class Part:
     def row(self, index: int) -> str:
         """A row in words."""
         return self.place.row(index if self.rows is None else int(self.rows[index]))
+
+    def design(self, layout: Layout, encoding: Encoding, columns: Sequence[int], rows: NDArray[np.intp]) -> Floats:
+        """Some columns of the design matrix in some of the rows."""
+        used = sorted({encoding.owners[c] for c in columns})
+        if not used:
+            return np.empty((len(rows), 0))
+        at = {j: i for i, j in enumerate(layout.read)}
+        taken = encoding.take(used)
+        values = taken.encode(Frame(tuple(_at(self.features[at[j]], rows) for j in used), len(rows), taken.names))
+        place = {c: i for i, c in enumerate(c for j in used for c in encoding.columns(j))}
+        return np.asarray(values[:, [place[c] for c in columns]])
 
     def complete(self, layout: Layout) -> Part:
         """The complete rows with missing="drop", otherwise all; raises if a target, weight or offset is missing."""

@@ -59,6 +59,10 @@ class SourceSample(Features):
     def n_passes(self) -> int:
         return self.source.n_passes
 
+    @property
+    def weights_are_counts(self) -> bool:
+        return self.summary.weights_are_counts
+
 
 def source_sample(
     source: RowSource, y: Any, rows: Rows, given: Parameters, model: Model, *, least_squares: bool = False

@@ -98,6 +98,8 @@ class RowSource(ABC):
     ----------
     named : bool
         Whether the columns have names of their own; otherwise those of features are not shown.
+    can_reread : bool
+        Whether the rows can be read more than once.
     n_passes : int
         Number of passes over the rows so far.
     report : callable or None
@@ -106,6 +108,7 @@ class RowSource(ABC):
     """
 
     named: bool = True
+    can_reread: bool = True
 
     def __init__(self) -> None:
         self.n_passes = 0

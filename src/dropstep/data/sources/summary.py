@@ -18,6 +18,7 @@ from dropstep.data.rearrange import as_regression, placed
 from dropstep.data.sources.layout import Layout, Part
 from dropstep.data.sources.source import Block, Place
 from dropstep.data.sources.targets import class_rows, rows_of_target, target_of
+from dropstep.data.table import are_counts
 from dropstep.data.target import MAX_CLASSES, Categorical, Continuous, Target
 
 Floats = NDArray[np.float64]
@@ -118,6 +119,8 @@ class Summary:
         Smallest and largest values of the targets that are numbers, in complete rows.
     class_rows : dict of label to int
         Number of complete rows of each class, whatever their weights; empty for a regression.
+    weights_are_counts : bool
+        Whether weights are integers.
     named : frozenset of int
         Positions of the features whose number of levels is not limited.
     """
@@ -132,6 +135,7 @@ class Summary:
     low: Floats
     high: Floats
     class_rows: dict[Any, int]
+    weights_are_counts: bool = True
     named: frozenset[int] = frozenset()
 
     @cached_property
@@ -153,6 +157,7 @@ class Summary:
             facts=tuple(facts),
             low=np.minimum(self.low, other.low),
             high=np.maximum(self.high, other.high),
+            weights_are_counts=self.weights_are_counts and other.weights_are_counts,
             class_rows={} if a.labels is None else dict(Counter(self.class_rows) + Counter(other.class_rows)),
             moments=_placed(a, self._keys, place) + _placed(b, other._keys, place),
         )
@@ -236,6 +241,7 @@ class Summarise:
             np.array([v.min(initial=np.inf) for v in values]),
             np.array([v.max(initial=-np.inf) for v in values]),
             class_rows(part.targets[0]) if isinstance(target, Categorical) else {},
+            are_counts(part.weights),
             named,
         )
 

@@ -53,6 +53,15 @@ def target_of(part: Part, model: str, names: Sequence[str]) -> tuple[Target, NDA
     return Categorical(labels, codes.astype(np.intp)), present
 
 
+def class_codes(column: Column, labels: NDArray[Any]) -> NDArray[np.intp]:
+    """Positions of the values of a column among sorted labels."""
+    assert not isinstance(column, Unusable)
+    if not isinstance(column, Factor):
+        return np.searchsorted(labels, column)
+    levels = np.array(column.levels)
+    return np.searchsorted(labels, levels if levels.dtype.kind in "biuf" else levels.astype(str))[column.codes]
+
+
 def class_rows(column: Column) -> dict[Any, int]:
     """Number of rows of each class label."""
     if isinstance(column, Factor):

@@ -41,11 +41,14 @@ def build_model(problem: EstimatorProblem, criterion: Any, units: Units) -> Cros
     fits.preset((), empty)
     if problem.rows.weights is not None and "sample_weight" not in score_params:
         notes.append("sample_weight is used in fits but not in scores, which the criterion computes without weights")
+    several = (
+        len(folds) > 1
+    )  # a single fold has no standard error: the limit is then a gain of 0, as for criterion "cv"
     return CrossValidated(
         fits,
         units,
         type(family.estimator).__name__,
-        CriterionInfo(name, penalised=False, monotone=False, share=True, resampled=len(folds) > 1),
+        CriterionInfo(name, penalised=not several, monotone=False, share=True, resampled=several),
         int(problem.X.shape[0]),
         rng.permutation(len(folds)).tolist(),
         family.racing,

@@ -13,12 +13,13 @@ from dropstep.coefficients import Coefficients
 from dropstep.data.frame import Frame, frame_names
 from dropstep.data.groups import as_choice
 from dropstep.data.matrices.sparse import is_sparse
+from dropstep.data.missing import refuse_missing_labels
 from dropstep.data.moments import Moments
 from dropstep.data.sample import Features, Rows, Sample, sample_of
 from dropstep.data.sources import RowSource
 from dropstep.data.table import Table, listed
 from dropstep.data.target import MAX_CLASSES, Categorical, Target, as_target, as_values
-from dropstep.models.base import Bools, Units
+from dropstep.models.base import Bools, Choices, Units
 from dropstep.models.folds import Fold
 from dropstep.models.held_out import Losses
 from dropstep.models.resampling import Evaluation
@@ -88,6 +89,7 @@ class Estimator:
         n_rows, n_targets = values.shape[0], np.shape(y)[0]
         if n_targets != n_rows:
             raise ValueError(f"X and y must have the same number of rows; X has {n_rows}, y has {n_targets}")
+        refuse_missing_labels("sample_groups", others["sample_groups"], n_rows)
         choice = as_choice(values.shape[1], names, given.include, given.exclude, given.groups)
         given_per_row = Rows(others["sample_weight"], groups=others["sample_groups"], metadata=rows.metadata)
         return EstimatorSample(names, values.shape[1], None, choice, None, (), values, y, given_per_row)
@@ -205,6 +207,8 @@ def is_estimator(model: Any) -> bool:
 class EstimatorProblem:
     """A table as it is, a target, and what is given per row."""
 
+    sizes_by = "auto"
+
     family: Estimator
     X: Any
     y: Any
@@ -220,7 +224,7 @@ class EstimatorProblem:
         """All columns: what is constant is left to the estimator."""
         return np.ones(self.n_columns, dtype=bool)
 
-    def model(self, criterion: Any, units: Units, candidates: NDArray[np.intp], n_candidates: int) -> Any:
+    def model(self, criterion: Any, units: Units, candidates: NDArray[np.intp], choices: Choices) -> Any:
         """A model of candidate columns."""
         from dropstep.models.estimator.build import build_model
 

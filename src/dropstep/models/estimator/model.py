@@ -41,6 +41,7 @@ class CrossValidated:
 
     greater_is_better = True
     solver = "fits"
+    sample_unit, reads_tails = "rows", True
     max_rank = math.inf
 
     def __init__(

@@ -21,18 +21,19 @@ EFFECTS = {"logistic": "odds ratio", "poisson": "rate ratio", "gamma": "mean rat
 def coefficients(model: GeneralizedLinear, columns: Sequence[int], names: Sequence[str]) -> Coefficients:
     """Coefficients of the present fit of a model; 0 for a column that depends on the others.
 
+    A coefficient that is infinite, because the likelihood has no maximum, has no standard error.
+
     With x = centre + scale z, coefficients of z become coef = theta / scale, and the intercept is reduced by
     coef' centre; covariances follow by the same linear map. The covariance is that of the expected information, times
     the dispersion (Pearson's statistic over its degrees of freedom for gamma, 1 otherwise), as R's `summary`.
     """
     fitted, likelihood = model.fitted, model.likelihood
     at, q, first = list(fitted.columns), likelihood.n_outputs, int(likelihood.has_intercept)
-    M = np.diag(np.concatenate([np.ones(first), 1 / model.design.scale[at]]))
-    if first:
-        M[0, 1:] = -model.design.centre[0, at] / model.design.scale[at]
+    M = _rescaling(model)
     covariance = fitted.covariance * likelihood.dispersion(fitted.local, len(at))
     full = np.kron(M, np.eye(q))
     errors = np.sqrt(np.maximum(np.diagonal(full @ covariance @ full.T), 0.0)).reshape(-1, q)
+    errors[infinite(model)] = np.nan
     theta = M @ fitted.theta
     place = {j: i for i, j in enumerate(columns)}
     here = [place[j] for j in at]
@@ -50,6 +51,23 @@ def coefficients(model: GeneralizedLinear, columns: Sequence[int], names: Sequen
         classes=labels,
         effect=EFFECTS[likelihood.name],
     )
+
+
+def _rescaling(model: GeneralizedLinear) -> Floats:
+    """The linear map of theta to the units of the features."""
+    at, first = list(model.fitted.columns), int(model.likelihood.has_intercept)
+    M = np.diag(np.concatenate([np.ones(first), 1 / model.design.scale[at]]))
+    if first:
+        M[0, 1:] = -model.design.centre[0, at] / model.design.scale[at]
+    return M
+
+
+def infinite(model: GeneralizedLinear) -> NDArray[np.bool_]:
+    """Which coefficients of the present fit are infinite, of shape (n_terms, n_outputs)."""
+    theta, limit = model.fitted.theta, model.fitted.limit
+    if limit is None:
+        return np.zeros(theta.shape, dtype=bool)
+    return limit.infinite(np.kron(_rescaling(model), np.eye(theta.shape[1])).astype(np.float64)).reshape(theta.shape)
 
 
 def _one(values: Floats) -> Any:

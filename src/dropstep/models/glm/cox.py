@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.models.glm.likelihood import RECEDES, Local
+from dropstep.models.glm.likelihood import Local
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -66,11 +66,6 @@ class RiskSets:
     @cached_property
     def _first_events(self) -> Indices:
         return np.searchsorted(self.event_group, np.arange(len(self.end)))
-
-    def largest(self, values: Floats) -> Floats:
-        """Maxima over the risk set of each group."""
-        running = np.concatenate([np.maximum.accumulate(values[rows]) for rows in self.strata])
-        return np.asarray(running[self.end - 1])
 
     # --- what sparse columns need ------------------------------------------------------------------------------------
 
@@ -226,6 +221,19 @@ class CoxLocal:
         residual[self._sets.event] += self._w[self._sets.event]
         return residual[:, None]
 
+    def scores(self, Z: Floats) -> Floats:
+        """Score residuals: those of Z' residual, because sums over risk sets have terms of several rows.
+
+        An event adds z minus the mean over its risk set, averaged over the denominators of ties; the compensator of a
+        row, the sum of its hazard times the same difference over the times at which it is at risk, is its row of W Z.
+        """
+        sets, (mean, tied) = self._sets, self._means(Z)
+        ones, fractions = (self._sums(f / self._denominators)[:, None] for f in (1.0, sets.fraction))
+        means = (ones * mean - fractions * tied) / self._sums(np.ones(len(sets.count)))[:, None]
+        scores = -self.weighted(Z)[:, 0, :, 0]
+        scores[sets.event] += self._w[sets.event, None] * (Z[sets.event] - means[sets.event_group])
+        return np.asarray(scores)
+
     @cached_property
     def _moments(self) -> tuple[Floats, Floats, Floats]:
         """Sums over denominators of 1, f and f^2, over the denominators' squares."""
@@ -291,13 +299,6 @@ class CoxLocal:
         terms = 2 * b[group] * tied * sums[last] / total[group] - c[group] * tied**2
         return np.asarray(squares + np.bincount(column_at, terms, p))
 
-    def explained(self, Z: Floats, added: Floats, score: float) -> float:
-        """Share of the martingale residuals' sum of squares that a regression on Z and the added columns explains."""
-        root = np.sqrt(self._w)
-        Q = np.linalg.qr(np.column_stack([Z, added]) * root[:, None])[0]
-        residual = self.residual[:, 0] / root
-        return float(np.sum((Q.T @ residual) ** 2) / np.sum(residual**2))
-
 
 class CoxRegression:
     """Proportional hazards.
@@ -319,6 +320,7 @@ class CoxRegression:
     has_intercept = False
     n_nuisance = 0
     has_dispersion = False
+    may_overdisperse = False
 
     def __init__(
         self,
@@ -345,8 +347,3 @@ class CoxRegression:
 
     def dispersion(self, local: Local, n_params: int) -> float:
         return 1.0
-
-    def recedes(self, direction: Floats) -> bool:
-        u = direction[:, 0]
-        excess = u[self.sets.event] - self.sets.largest(u)[self.sets.event_group]
-        return bool(excess.min() >= -RECEDES * np.abs(u).max())

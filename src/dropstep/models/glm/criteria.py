@@ -8,15 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
-from dropstep.models.base import CriterionInfo
+from dropstep.models.base import Choices, CriterionInfo
 from dropstep.models.glm.likelihood import Likelihood
+from dropstep.models.information import log_choices
 from dropstep.synonyms import did_you_mean
 
 Floats = NDArray[np.float64]
-
-LEVEL = 0.05  # of the test that the first feature must pass under the corrected EBIC
 
 
 @dataclass(frozen=True)
@@ -46,10 +44,6 @@ class Penalised:
         """The criterion of a fit; parameters of features alone are given."""
         total = np.asarray(n_params) + self.likelihood.n_nuisance
         return self.likelihood.minus_twice_loglik(deviance) + self.penalty(total, n_units)
-
-    def entry_level(self, n_units: int) -> float | None:
-        """Level at which the last of some units must be significant for its gain to count; None for no such test."""
-        return None
 
 
 class Deviance(Penalised):
@@ -92,58 +86,34 @@ class BIC(Penalised):
 
 @dataclass(frozen=True)
 class EBIC(BIC):
-    """BIC + 2 gamma log(number of selections of this size) (Chen and Chen 2012), safe in small samples.
-
-    The i-th of m units is charged log(n) per parameter and 2 gamma log((m - i + 1) / i), at least 0, so that every unit
-    is charged at every size. In small samples a likelihood ratio is not distributed as chi-square, and it is as large
-    as it can be when a noise feature separates the classes. The corrected criterion therefore counts a gain only where
-    the share of the residual that the unit explains is significant at level 0.05 i / (m - i + 1) by the exact test of
-    normal features (`entry_test`).
+    """BIC + 2 gamma log(number of selections of this size) (Chen and Chen 2012); see `criteria.linear.EBIC`.
 
     Parameters
     ----------
     likelihood : Likelihood
-    n_candidates : int
-        Number of units that could be chosen.
+    choices : Choices
     gamma : float, default=1.0
-        Weight of the combinatorial term; 0 is BIC.
-    corrected : bool, default=True
-        False is Chen and Chen's formula.
+        Weight of the combinatorial part; 0 is BIC.
     """
 
     name = "ebic"
 
-    n_candidates: int = 1
+    choices: Choices
     gamma: float = 1.0
-    corrected: bool = True
 
     def penalty(self, n_params: Any, n_units: Any) -> Any:
-        bic = super().penalty(n_params, n_units)
-        m, units = self.n_candidates, np.asarray(n_units)
-        if not self.corrected:
-            units = np.minimum(units, m)
-            binomial = special.gammaln(m + 1) - special.gammaln(units + 1) - special.gammaln(m - units + 1)
-            return bic + 2 * self.gamma * binomial
-        i = np.arange(1, int(units.max(initial=0)) + 1)
-        terms = np.concatenate([[0.0], np.cumsum([self._choices(int(u)) for u in i])])
-        return bic + 2 * self.gamma * terms[units]
-
-    def _choices(self, i: int) -> float:
-        """By how much the log number of selections grows with the i-th unit, or 0 where it falls."""
-        return math.log(max((self.n_candidates - i + 1) / i, 1.0))
-
-    def entry_level(self, n_units: int) -> float | None:
-        return LEVEL * math.exp(-self.gamma * self._choices(n_units)) if self.corrected else None
+        combinatorial = 2 * self.gamma * log_choices(self.choices.n, np.asarray(n_units) - self.choices.n_included)
+        return super().penalty(n_params, n_units) + combinatorial
 
 
 CRITERIA = ("aic", "aicc", "bic", "ebic", "deviance")
 _CLASSES: dict[str, type[Penalised]] = {c.name: c for c in (AIC, AICc, BIC, EBIC, Deviance)}
 
 
-def as_criterion(criterion: Any, likelihood: Likelihood, n_candidates: int) -> Penalised:
+def as_criterion(criterion: Any, likelihood: Likelihood, choices: Choices) -> Penalised:
     """A criterion by name, or as an object with a name of ours (its parameters are read)."""
     name = criterion if isinstance(criterion, str) else getattr(criterion, "name", None)
-    name = "ebic" if name == "auto" else name
+    name = "deviance" if name == "auto" else name
     if name not in _CLASSES:
         raise ValueError(
             f"criterion {criterion!r} does not fit model {likelihood.name!r}, whose criteria are {', '.join(CRITERIA)}"
@@ -151,29 +121,5 @@ def as_criterion(criterion: Any, likelihood: Likelihood, n_candidates: int) -> P
         )
     if name != "ebic":
         return _CLASSES[name](likelihood)
-    count = getattr(criterion, "n_candidates", None) or max(1, n_candidates)
-    return EBIC(likelihood, count, getattr(criterion, "gamma", 1.0), getattr(criterion, "corrected", True))
-
-
-def entry_test(share: float, n_columns: int, n_outputs: int, df: float) -> float:
-    """p-value of the share of a residual that columns explain, by Pillai's trace.
-
-    Exact if X is normal, and there is one column or one output, and nothing but intercepts is in the model.
-
-    Parameters
-    ----------
-    share : float
-        See `Local.explained`.
-    n_columns, n_outputs : int
-    df : float
-        Residual degrees of freedom before the columns are added.
-
-    Returns
-    -------
-    float
-    """
-    s = min(n_columns, n_outputs)
-    room = s * (df - n_columns - n_outputs + s)
-    if room <= 0:
-        return 1.0
-    return float(special.betainc(room / 2, n_columns * n_outputs / 2, min(max(1 - share / s, 0.0), 1.0)))
+    count = getattr(criterion, "n_candidates", None) or max(1, choices.n)
+    return EBIC(likelihood, choices._replace(n=count), getattr(criterion, "gamma", 1.0))

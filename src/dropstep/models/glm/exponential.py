@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from dropstep.models.glm.likelihood import RECEDES, Local, Pointwise
+from dropstep.models.glm.likelihood import Local, Pointwise
 
 Floats = NDArray[np.float64]
 
@@ -31,6 +31,7 @@ class Exponential:
     has_intercept = True
     n_nuisance = 1
     has_dispersion = False
+    may_overdisperse = False
 
     def __init__(self, y: Floats, weights: Floats, offset: Floats) -> None:
         self.y, self.w, self.offset = y, weights, offset[:, None]
@@ -47,13 +48,6 @@ class Exponential:
 
     def dispersion(self, local: Local, n_params: int) -> float:
         return 1.0
-
-    def recession(self, direction: Floats) -> float:
-        """See `recedes`: the least of what must not be negative along a direction."""
-        raise NotImplementedError
-
-    def recedes(self, direction: Floats) -> bool:
-        return self.recession(direction) >= -RECEDES * float(np.abs(direction).max())
 
 
 class BernoulliLocal(Pointwise):
@@ -145,14 +139,12 @@ class Bernoulli(Exponential):
     def _sign(self) -> Floats:
         return 2 * self.y - 1
 
-    def recession(self, direction: Floats) -> float:
-        return float(np.min(self._sign * direction[:, 0]))
-
 
 class PoissonCounts(Exponential):
     """y is a count and the mean is exp(eta)."""
 
     name = "poisson"
+    may_overdisperse = True
 
     def start(self) -> Floats:
         return np.full((1, 1), np.log(float(self.w @ self.y)) - special.logsumexp(self.offset[:, 0], b=self.w))
@@ -169,10 +161,6 @@ class PoissonCounts(Exponential):
     def _saturated(self) -> float:
         return float(2 * self.w @ (special.gammaln(self.y + 1) - self._unit_saturated))
 
-    def recession(self, direction: Floats) -> float:
-        u = direction[:, 0]
-        return float(min(-np.max(u), np.min(u, where=self.y > 0, initial=0.0)))
-
 
 class GammaTimes(Exponential):
     """y is positive, with mean exp(eta) and variance proportional to the mean's square."""
@@ -180,6 +168,7 @@ class GammaTimes(Exponential):
     name = "gamma"
     n_nuisance = 2
     has_dispersion = True
+    may_overdisperse = True
 
     def start(self) -> Floats:
         return np.full((1, 1), special.logsumexp(self._log_y - self.offset[:, 0], b=self.w) - np.log(self.n))
@@ -207,6 +196,3 @@ class GammaTimes(Exponential):
         assert isinstance(local, GammaLocal)
         room = self.df - n_params
         return local.pearson / room if room > 0 else np.inf
-
-    def recedes(self, direction: Floats) -> bool:
-        return False  # every row holds its mean: the likelihood falls along every direction

@@ -19,13 +19,13 @@ from dropstep.data.sample import Rows, Sample, sample_of
 from dropstep.data.sources import RowSource
 from dropstep.data.sources.sample import SourceSample, source_sample
 from dropstep.data.target import Categorical, Target, as_target
-from dropstep.models.base import Bools, Units
+from dropstep.models.base import Bools, Choices, Units
 from dropstep.models.folds import Fold, folds_of
 from dropstep.models.glm.cox import CoxRegression, Ties
 from dropstep.models.glm.criteria import as_criterion
 from dropstep.models.glm.design import Design, design_of
 from dropstep.models.glm.exponential import Bernoulli, GammaTimes, PoissonCounts
-from dropstep.models.glm.likelihood import Likelihood
+from dropstep.models.glm.likelihood import Likelihood, Local
 from dropstep.models.glm.model import GeneralizedLinear
 from dropstep.models.glm.multinomial import Multinomial
 from dropstep.models.glm.notes import notes
@@ -162,9 +162,12 @@ class LikelihoodFamily:
 
     def _deviance(self, sample: Sample, rows: NDArray[np.intp], eta: Floats) -> float:
         """The deviance of some rows at a linear predictor."""
-        part = sample.at(rows)
-        likelihood, order, _ = self._likelihood(part, part.weights, len(rows))
-        return float(likelihood.at(eta[rows][order][:, None]).deviance)
+        return float(self.local(sample.at(rows), eta[rows])[0].deviance)
+
+    def local(self, sample: Sample, eta: Floats) -> tuple[Local, NDArray[np.intp]]:
+        """The likelihood of a sample at a linear predictor, offset included, and its rows in their order."""
+        likelihood, order, _ = self._likelihood(sample, sample.weights, len(eta))
+        return likelihood.at(eta[order][:, None]), order
 
     def at(self, sample: Sample, rows: NDArray[np.intp]) -> Sample:
         """The sample of some rows."""
@@ -331,6 +334,8 @@ class Cox(LikelihoodFamily):
 class LikelihoodProblem:
     """A likelihood and a design matrix."""
 
+    sizes_by = "ebic"
+
     likelihood: Likelihood
     design: Design
     names: tuple[str, ...] | None
@@ -346,9 +351,9 @@ class LikelihoodProblem:
     def varying(self) -> Bools:
         return self.design.varying
 
-    def model(self, criterion: Any, units: Units, candidates: NDArray[np.intp], n_candidates: int) -> GeneralizedLinear:
-        """A model of candidate columns that form a number of units."""
-        resolved = as_criterion(criterion, self.likelihood, n_candidates)
+    def model(self, criterion: Any, units: Units, candidates: NDArray[np.intp], choices: Choices) -> GeneralizedLinear:
+        """A model of candidate columns."""
+        resolved = as_criterion(criterion, self.likelihood, choices)
         return GeneralizedLinear(self.likelihood, self.design, resolved, units, self.shortlist, self.labels)
 
     def notes(self, model: GeneralizedLinear, excluded: set[int]) -> Iterator[str]:

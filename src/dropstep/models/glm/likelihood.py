@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 BLOCK_ROWS = 4096
-RECEDES = 1e-6  # violation of a recession direction, relative to its largest component, that counts as rounding
 
 
 class Local(Protocol):
@@ -30,6 +29,10 @@ class Local(Protocol):
         """Derivative of -deviance / 2 with respect to eta, of shape (n_rows, n_outputs)."""
         ...
 
+    def scores(self, Z: Floats) -> Floats:
+        """Contribution of each row to Z' residual, of shape (n_rows, n_columns); for likelihoods of one output."""
+        ...
+
     def gram(self, Z: Floats, *, observed: bool = False) -> Floats:
         """Z' W Z, where W is the expected (or observed) information about eta; square, by column and output."""
         ...
@@ -40,14 +43,6 @@ class Local(Protocol):
 
     def squares(self, block: Floats, rows: slice) -> Floats:
         """x' W x of the columns x of a block of rows, of shape (n_columns, n_outputs, n_outputs)."""
-        ...
-
-    def explained(self, Z: Floats, added: Floats, score: float) -> float:
-        """Share of the residual that columns explain beyond Z, given their score statistic.
-
-        It lies between 0 and min(number of added columns, n_outputs), as Pillai's trace does. For normal noise features
-        and no others in Z it is distributed as that, whatever the distribution of the response.
-        """
         ...
 
 
@@ -67,6 +62,10 @@ class Likelihood(Protocol):
         Parameters that criteria count although they do not belong to a feature: intercepts and a dispersion.
     has_dispersion : bool
         Whether statistics are compared with an estimated dispersion.
+    may_overdisperse : bool
+        Whether the variance may exceed that of the model, so that score tests use the larger of the two.
+    w : ndarray of shape (n_rows,)
+        Frequencies of the rows.
     exact : float
         Deviance below which a fit is exact, relative to that of the empty selection.
     """
@@ -78,6 +77,8 @@ class Likelihood(Protocol):
     df: float
     n_nuisance: int
     has_dispersion: bool
+    may_overdisperse: bool
+    w: Floats
     offset: Floats
 
     def at(self, eta: Floats) -> Local: ...
@@ -91,10 +92,6 @@ class Likelihood(Protocol):
         ...
 
     def dispersion(self, local: Local, n_params: int) -> float: ...
-
-    def recedes(self, direction: Floats) -> bool:
-        """True if the likelihood never falls along a direction of eta, so that no maximum exists (separation)."""
-        ...
 
 
 def _weighted_gram(Z: Floats, root: Floats) -> Floats:
@@ -140,6 +137,9 @@ class Pointwise(ABC):
     @abstractmethod
     def pearson(self) -> float: ...
 
+    def scores(self, Z: Floats) -> Floats:
+        return np.asarray(self.residual * Z)
+
     def gram(self, Z: Floats, *, observed: bool = False) -> Floats:
         weights = self.observed if observed else self.weights
         q = weights.shape[1]
@@ -156,6 +156,3 @@ class Pointwise(ABC):
         weights = self.weights[rows]
         flat = weights.reshape(len(weights), -1)
         return np.asarray((block * block).T @ flat).reshape(-1, *weights.shape[1:])
-
-    def explained(self, Z: Floats, added: Floats, score: float) -> float:
-        return score * self.residual.shape[1] / self.pearson if self.pearson > 0 else 0.0

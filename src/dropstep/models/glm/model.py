@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,25 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.coefficients import Coefficients
-from dropstep.models.base import CriterionInfo, EntryTest, Indices, Scan, Units
+from dropstep.models.base import CriterionInfo, Indices, Scan, Units
 from dropstep.models.glm.coefficients import coefficients
-from dropstep.models.glm.criteria import Penalised, entry_test
+from dropstep.models.glm.criteria import Penalised
 from dropstep.models.glm.design import Design, independent_columns
 from dropstep.models.glm.likelihood import Likelihood, Pointwise
-from dropstep.models.glm.newton import maximise
-from dropstep.models.glm.screening import Fitted, Statistics, score_tests, wald_tests
-from dropstep.models.glm.significance import StatisticTests
+from dropstep.models.glm.newton import Limit, maximise
+from dropstep.models.glm.screening import Fitted, Squared, Statistics, UnitProducts, score_tests, wald_tests
+from dropstep.models.tests import ScoreSum, StatisticTests
 from dropstep.result import StopReason
 
 Floats = NDArray[np.float64]
 
 EXACT = 1e-12  # deviance of an exact fit, relative to that of the empty selection
-SEPARATED = 1e-6  # the same where classes are separated, and the deviance approaches its infimum of 0
+SEPARATED = 1e-6  # deviance above its infimum that a fit without a maximum may have; relative, if that is smaller
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """The maximum of a likelihood for some units.
+    """The maximum of a likelihood for some units; see `Optimum`.
 
     Attributes
     ----------
@@ -37,16 +37,17 @@ class Fit:
         Linearly independent columns of the units.
     theta : ndarray of shape (n_terms, n_outputs)
         Intercept, if there is one, and coefficients of the standardised columns.
-    deviance : float
-    converged, separated : bool
-        See `Optimum`.
+    deviance, converged, limit
+    changed : set of int
+        Units in which the selection differs from that of the fit it started from.
     """
 
     columns: tuple[int, ...]
     theta: Floats
     deviance: float
     converged: bool
-    separated: bool
+    limit: Limit | None
+    changed: Set[int]
 
 
 class GeneralizedLinear:
@@ -69,6 +70,7 @@ class GeneralizedLinear:
 
     greater_is_better = False
     solver = "columns"
+    reads_tails = True
 
     def __init__(
         self,
@@ -90,9 +92,9 @@ class GeneralizedLinear:
         """The fit without features."""
         like = self.likelihood
         Z = np.ones((len(like.offset), int(like.has_intercept)), order="F")
-        optimum = maximise(like, Z, like.start())
-        self._fits[()] = Fit((), optimum.theta, optimum.local.deviance, optimum.converged, optimum.separated)
-        return Fitted((), (), np.empty(0, dtype=np.intp), Z, optimum.theta, optimum.local)
+        found = maximise(like, Z, like.start(), like.start())
+        self._fits[()] = Fit((), *found.summary, set())
+        return Fitted((), (), np.empty(0, dtype=np.intp), Z, found.theta, found.at.local, found.limit)
 
     # --- queries -----------------------------------------------------------------------------------------------------
 
@@ -122,9 +124,9 @@ class GeneralizedLinear:
         return self._fits[()].deviance
 
     @property
-    def failed(self) -> tuple[tuple[int, ...], ...]:
-        """Selections whose fit did not converge."""
-        return tuple(units for units, fit in self._fits.items() if not fit.converged)
+    def failed(self) -> tuple[Fit, ...]:
+        """Fits that did not converge, without that of the present selection."""
+        return tuple(fit for fit in self._fits.values() if not fit.converged and fit is not self.fit)
 
     @property
     def score(self) -> float:
@@ -151,8 +153,8 @@ class GeneralizedLinear:
 
     def saturated(self) -> StopReason | None:
         """Why no unit can be added: the fit is exact, or no residual degrees of freedom remain."""
-        fit = self.fit
-        if fit.deviance <= (SEPARATED if fit.separated else EXACT) * self.null_deviance:
+        fit, null = self.fit, self.null_deviance
+        if fit.deviance <= (EXACT * null if fit.limit is None else SEPARATED * min(1.0, null)):
             return StopReason.EXACT
         return StopReason.ROWS if len(fit.columns) + 1 > self.max_rank else None
 
@@ -176,7 +178,7 @@ class GeneralizedLinear:
             exact=False,
             n_evaluations=len(units),
             n_fits=n_fits,
-            tests=self._score_tests(base, found, feasible, ordered=True),
+            tests=self._score_tests(base, units, found, feasible, ordered=True),
             reason=None if feasible.any() else StopReason.ROWS if (found.feasible & ~room).any() else StopReason.SPAN,
         )
 
@@ -203,7 +205,6 @@ class GeneralizedLinear:
         base, n_fits = self._base(without)
         found, before = self._scores(base, chosen), self._score(base.units)
         gains, feasible = np.zeros(len(chosen)), np.zeros(len(chosen), dtype=bool)
-        level, p_values = self.criterion.entry_level(self._n_units(base.units) + 1), np.zeros(len(chosen))
         for i in np.flatnonzero(found.feasible):
             unit = int(chosen[i])
             units = with_unit(base.units, unit)
@@ -212,13 +213,9 @@ class GeneralizedLinear:
             feasible[i] = fit.converged and len(fit.columns) > len(base.columns)
             if feasible[i]:
                 gains[i] = before - self._score(units)
-                if level is not None and gains[i] > 0:
-                    p_values[i] = self._entry_p_value(base, unit, float(found.values[i]))
-                    gains[i] = gains[i] if p_values[i] <= level else 0.0
-        tests = self._score_tests(base, found, feasible, ordered=False)
+        tests = self._score_tests(base, chosen, found, feasible, ordered=False)
         reason = None if feasible.any() else StopReason.SPAN
-        entry = None if level is None else EntryTest(p_values, level)
-        return Scan(chosen, gains, feasible, n_fits=n_fits, tests=tests, reason=reason, entry=entry)
+        return Scan(chosen, gains, feasible, n_fits=n_fits, tests=tests, reason=reason)
 
     def _confirm_removals(self, chosen: Indices) -> Scan:
         n_fits, base, now = 0, self.fitted, self.score
@@ -245,7 +242,8 @@ class GeneralizedLinear:
         return found
 
     def _score_statistics(self, base: Fitted, units: Indices) -> Statistics:
-        return score_tests(self.design, self.units, units, base)
+        squared = Squared(base.local.residual, self.likelihood.w) if self.likelihood.may_overdisperse else None
+        return score_tests(self.design, self.units, units, base, squared)
 
     def _expected(self, base: Fitted, change: Floats) -> Floats:
         """Deviances after changes that were estimated to second order."""
@@ -255,31 +253,35 @@ class GeneralizedLinear:
         reduced = deviance**2 / (deviance + np.abs(change) + np.finfo(float).tiny)  # stays positive
         return np.where(change > 0, deviance + change, reduced)
 
-    def _entry_p_value(self, base: Fitted, unit: int, score: float) -> float:
-        """The p-value that `Penalised.entry_level` limits."""
-        added = self._independent(self.units.columns([unit]))
-        share, df = self._explained(base, added, score), self.likelihood.df - len(base.columns)
-        return float(entry_test(share, len(added), self._q, df))
-
-    def _explained(self, base: Fitted, added: tuple[int, ...], score: float) -> float:
-        """Share of the residual that columns explain, given their score statistic."""
-        return base.local.explained(base.Z, self.design.columns(added), score)
-
     # --- tests -------------------------------------------------------------------------------------------------------
 
     def _score_tests(
-        self, base: Fitted, found: Statistics, feasible: NDArray[np.bool_], *, ordered: bool
+        self, base: Fitted, units: Indices, found: Statistics, feasible: NDArray[np.bool_], *, ordered: bool
     ) -> StatisticTests:
-        """Score tests. With a dispersion: the F test of the working regression, whose sum of squares is Pearson's."""
-        values, df = found.values, found.n_params.astype(np.float64)
-        if not self.likelihood.has_dispersion:
-            return StatisticTests(values, df, feasible, None, ordered_by_gain=ordered)
-        assert isinstance(base.local, Pointwise)
-        room = self.likelihood.df - len(base.columns) - df
-        least = np.finfo(float).eps * base.local.pearson + np.finfo(float).tiny
-        unexplained = np.maximum(base.local.pearson - values, least)
-        ratio = values / unexplained * np.maximum(room, 0.0)
-        return StatisticTests(ratio, df, feasible, room, ordered_by_gain=ordered)
+        """Score tests, by the larger of the model's and the sandwich variance if the model may be overdispersed.
+
+        With a dispersion, the model's is the F test of the working regression, whose sum of squares is Pearson's.
+        """
+        values, df, room = found.values, found.n_params.astype(np.float64), None
+        in_tails = values  # by the dispersion without the unit
+        if self.likelihood.has_dispersion:
+            assert isinstance(base.local, Pointwise)
+            residual_df = self.likelihood.df - len(base.columns)
+            room, pearson = residual_df - df, max(base.local.pearson, np.finfo(float).tiny)
+            unexplained = np.maximum(pearson - values, np.finfo(float).eps * pearson)
+            values, in_tails = values / unexplained * np.maximum(room, 0.0), values / pearson * residual_df
+        if found.robust is not None:
+            values, in_tails, ordered = np.minimum(values, found.robust), np.minimum(in_tails, found.robust), False
+
+        def log_tail(at: int) -> float | None:
+            return self._score_of(base, int(units[at])).log_p_value(float(in_tails[at]), float(df[at]))
+
+        return StatisticTests(values, df, feasible, room, ordered_by_gain=ordered, log_tail=log_tail)
+
+    def _score_of(self, base: Fitted, unit: int) -> ScoreSum:
+        """The score of a unit along its own direction."""
+        X = self.design.columns(self._independent(self.units.columns([unit])))
+        return UnitProducts.of(X, base).direction(base).score(X, base.Z, self.likelihood, base.local)
 
     def _ratio_tests(self, base: Fitted, values: Floats, n_params: Indices) -> StatisticTests:
         """Tests of removals: values are Wald statistics or deviance differences."""
@@ -358,13 +360,12 @@ class GeneralizedLinear:
         if not (single and (feasible or set(units) <= set(base.units))):
             columns = self._independent(columns)
         Z, theta = self._terms(columns, base)
-        null = np.zeros_like(theta)
-        null[: len(self._fits[()].theta)] = self._fits[()].theta
-        diverged = self._fits[base.units].separated and len(units) < len(base.units)
-        optimum = maximise(self.likelihood, Z, null if diverged else theta)
-        if not optimum.converged:
-            optimum = maximise(self.likelihood, Z, null)
-        self._fits[units] = Fit(columns, optimum.theta, optimum.local.deviance, optimum.converged, optimum.separated)
+        null = np.pad(self._fits[()].theta, ((0, len(columns)), (0, 0)))
+        cold = base.limit is not None and not set(base.units) <= set(units)
+        found = maximise(self.likelihood, Z, null if cold else theta, null, diverged=base.limit is not None)
+        if not found.converged:
+            found = maximise(self.likelihood, Z, null, null)
+        self._fits[units] = Fit(columns, *found.summary, set(units) ^ set(base.units))
         return 1
 
     def _terms(self, columns: tuple[int, ...], base: Fitted) -> tuple[Floats, Floats]:
@@ -389,7 +390,7 @@ class GeneralizedLinear:
         unit_of = {j: u for u in units for j in self.units.columns([u])}
         owner = np.array([unit_of[j] for j in fit.columns], dtype=np.intp)
         local = self.likelihood.at(self.likelihood.offset + Z @ fit.theta)
-        return Fitted(units, fit.columns, owner, Z, fit.theta, local)
+        return Fitted(units, fit.columns, owner, Z, fit.theta, local, fit.limit)
 
 
 def with_unit(units: tuple[int, ...], unit: int) -> tuple[int, ...]:

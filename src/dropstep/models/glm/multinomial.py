@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from dropstep.models.glm.likelihood import RECEDES, Local, Pointwise
+from dropstep.models.glm.likelihood import Local, Pointwise
 
 Floats = NDArray[np.float64]
 
@@ -56,6 +56,7 @@ class Multinomial:
     name = "logistic"
     has_intercept = True
     has_dispersion = False
+    may_overdisperse = False
 
     def __init__(self, codes: NDArray[np.intp], n_classes: int, weights: Floats, offset: Floats) -> None:
         self.codes, self.w = codes, weights
@@ -77,12 +78,3 @@ class Multinomial:
 
     def dispersion(self, local: Local, n_params: int) -> float:
         return 1.0
-
-    def recession(self, direction: Floats) -> float:
-        """See `recedes`: the least of what must not be negative along a direction."""
-        u = np.concatenate([np.zeros((len(direction), 1)), direction], axis=1)
-        own = u[np.arange(len(u)), self.codes]
-        return float((own - u.max(axis=1)).min())
-
-    def recedes(self, direction: Floats) -> bool:
-        return self.recession(direction) >= -RECEDES * float(np.abs(direction).max())

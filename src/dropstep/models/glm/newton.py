@@ -1,8 +1,18 @@
-"""Maximum likelihood by Newton's method with step halving: one loop for every likelihood."""
+"""Maximum likelihood by Newton's method with step halving: one iteration for every likelihood and source of rows.
+
+A likelihood without a maximum never falls along some directions (separation, a level without events). Then every Newton
+step changes some eta by at least 1: with d such a direction, u = Z d and s the step, the normal equations imply
+sum u_i (r_i - w_i (Z s)_i) = 0 for residuals r and weights w, where u_i r_i >= 0 and |r_i| >= w_i. Near a maximum steps
+vanish. An iteration whose steps stay long therefore continues until the information along these directions has
+vanished. The deviance is then its infimum, and the likelihood has a maximum over the other directions.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Generic, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,97 +27,332 @@ STALLED = 1e-9  # decrement, relative to the deviance, at which no step can impr
 MIN_SCALE = 1e-12  # deviance per row of an exact fit
 MAX_ITERATIONS = 100
 MAX_HALVINGS = 40
+FEW_ITERATIONS = 10  # that a fit with a maximum rarely exceeds: after these, long steps are extended
 MAX_DOUBLINGS = 40
-FEW_ITERATIONS = 10  # that a fit with a maximum rarely exceeds: after these, directions without a maximum are extended
 SLACK = 1e-13  # relative increase of the deviance that counts as rounding
 MAX_STEP = 1e3  # change of eta in one iteration, near the limits of exp
-DIVERGING_STEP = 0.1  # change of eta that a fit with a maximum no longer makes when it stops
+LONG_STEP = 0.1  # change of eta that a fit with a maximum no longer makes when it stops
 SINGULAR = 1e-13  # relative eigenvalue below which a direction of the information matrix is not followed
+ILL_CONDITIONED = 1e-9  # reciprocal condition number below which columns are orthogonalised
+INFIMUM = 1e-13  # decrement at which the deviance of a likelihood without a maximum is its infimum
+ROUNDING = 1e-14  # information along a direction, relative to the largest, that is not distinguished from 0
+FLAT = 1e-9  # information, relative to that of the null fit, along directions without a maximum, where there are any
+TAKES_PART = 1e-8  # share of a coefficient's variance along directions without a maximum that makes it infinite
+LEVEL = 1e-6  # derivative along a direction without information, in its null standard deviations, that counts as 0
 
 
 @dataclass(frozen=True, eq=False)
-class Optimum:
+class Trial:
+    """Coefficients at which a likelihood is evaluated.
+
+    Attributes
+    ----------
+    theta : ndarray of shape (n_terms, n_outputs)
+    step : ndarray of the same shape
+        A direction, whose largest change of eta is evaluated as well.
+    basis : ndarray of shape (n_terms, n_terms) or None
+        With a basis, gradient and expected information of the columns Z basis are evaluated; with None, gradient and
+        observed information of the columns Z.
+    """
+
+    theta: Floats
+    step: Floats
+    basis: Floats | None = None
+
+
+class Evaluation(Protocol):
+    """A likelihood at a trial."""
+
+    @property
+    def reach(self) -> float:
+        """Largest change of eta along the step of the trial."""
+        ...
+
+    @property
+    def deviance(self) -> float: ...
+
+    @property
+    def gradient(self) -> Floats:
+        """Of shape (n_terms, n_outputs)."""
+        ...
+
+    @property
+    def information(self) -> Floats:
+        """Square, by term and output."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Limit:
+    """The fit of a likelihood without a maximum, where it tends to its supremum.
+
+    Attributes
+    ----------
+    directions : ndarray of shape (n_params, n_directions)
+        Basis of the directions along which the likelihood has no maximum, each with unit information at the null fit.
+    covariance : ndarray of shape (n_params, n_params)
+        Covariance of theta along the other directions, in units of the dispersion.
+    """
+
+    directions: Floats
+    covariance: Floats
+
+    def infinite(self, functions: Floats) -> NDArray[np.bool_]:
+        """Which linear functions of theta, one per row, change along a direction without a maximum."""
+        along = np.sum((functions @ self.directions) ** 2, axis=1)
+        others = np.einsum("ij,jk,ik->i", functions, self.covariance, functions)
+        return np.asarray(along > TAKES_PART * (along + others))
+
+    def wald(self, theta: Floats, params: NDArray[np.intp]) -> float:
+        """Wald statistic of some parameters: 0 along directions without a maximum, whose variance is infinite."""
+        along, own = self.directions[params], self.covariance[np.ix_(params, params)]
+        scale = np.sqrt(own.diagonal() + np.sum(along**2, axis=1))[:, None]
+        vectors, values, _ = np.linalg.svd(along / scale)
+        finite = vectors[:, np.count_nonzero(values**2 > TAKES_PART) :] / scale
+        projected = finite.T @ theta[params]
+        return float(projected @ solve(finite.T @ own @ finite, projected))
+
+
+E = TypeVar("E", bound=Evaluation)
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum(Generic[E]):
     """The end of an iteration.
 
     Attributes
     ----------
-    theta : ndarray of shape (n_columns, n_outputs)
-    eta : ndarray of shape (n_rows, n_outputs)
-    local : Local
-        The likelihood at eta.
+    theta : ndarray of shape (n_terms, n_outputs)
+    at : Evaluation
+        The likelihood at theta, for the columns Z.
     converged : bool
-    separated : bool
-        Whether the likelihood has no maximum, because it never falls along the last step; the deviance is its infimum.
+    limit : Limit or None
+        None if the likelihood has a maximum; otherwise the deviance is its infimum.
     """
 
     theta: Floats
-    eta: Floats
-    local: Local
+    at: E
     converged: bool
-    separated: bool
+    limit: Limit | None
+
+    @property
+    def summary(self) -> tuple[Floats, float, bool, Limit | None]:
+        """theta, deviance, converged and limit."""
+        return self.theta, self.at.deviance, self.converged, self.limit
 
 
-def maximise(likelihood: Likelihood, Z: Floats, theta: Floats) -> Optimum:
-    """Maximise a likelihood over the coefficients of the columns of Z, from theta."""
-    eta = likelihood.offset + Z @ theta
-    local, direction, converged, recedes = likelihood.at(eta), np.zeros_like(eta), not Z.shape[1], False
+Iteration = Generator[Trial, E, Optimum[E]]
+
+
+def newton(
+    start: Floats, null: Floats, n: float | None = None, *, floor: float = 0.0, diverged: bool = False
+) -> Iteration[E]:
+    """Newton's method, as a generator that is sent the evaluation of each trial that it yields.
+
+    Parameters
+    ----------
+    start, null : ndarray of shape (n_terms, n_outputs)
+        Coefficients to start from, and those of the null fit.
+    n : float or None, default=None
+        Sample size of a likelihood with a dispersion, in whose units the decrement is measured.
+    floor : float, default=0.0
+        Size, relative to the information of the null fit, of what is subtracted to compute an information.
+    diverged : bool, default=False
+        Whether the start is a fit without a maximum.
+
+    Returns
+    -------
+    Optimum
+    """
+    theta, still, spectrum, converged = start, np.zeros_like(start), None, not start.size
+    here = yield Trial(theta, still)
     for iteration in range(MAX_ITERATIONS):
-        if converged:
+        if converged or not np.isfinite(here.information).all():
             break
-        gradient, information = (Z.T @ local.residual).ravel(), local.gram(Z, observed=True)
-        if not np.isfinite(information).all():
+        move = None if diverged else _cholesky_step(here)
+        if move is None:
+            if spectrum is None:
+                at_null = yield Trial(null, still, np.eye(len(theta)))
+                diverged, spectrum = True, _Spectrum(at_null.information, theta.shape, floor)
+                here = yield Trial(theta, still, spectrum.basis)
+            move = spectrum.step(here)
+        step, decrement = move
+        line = _Line(theta, step, None if spectrum is None else spectrum.basis)
+        length, moved = yield from line.search(here)
+        long = moved.reach > LONG_STEP
+        unit = 1.0 if n is None else max(here.deviance / n, MIN_SCALE)
+        small = decrement <= max(TOLERANCE * unit, 0.0 if length else STALLED * here.deviance)
+        ended = decrement <= INFIMUM * unit or not length
+        converged = small and (not long or (ended and spectrum is not None))
+        late = long and iteration >= FEW_ITERATIONS
+        if length:
+            if late:
+                length, moved = yield from line.extended(length, moved)
+            theta, here = line.at(length).theta, moved
+        elif spectrum is not None:
             break
-        step = solve(information, gradient).reshape(theta.shape)
-        scale = max(local.deviance / likelihood.n, MIN_SCALE) if likelihood.has_dispersion else 1.0
-        decrement = float(gradient @ step.ravel())
-        converged = decrement <= TOLERANCE * scale
-        direction = Z @ step
-        if (largest := np.abs(direction).max()) > MAX_STEP:
-            step, direction = step * (MAX_STEP / largest), direction * (MAX_STEP / largest)
-        length, moved = _line_search(likelihood, local, eta, direction)
-        if not length:
-            converged = converged or decrement <= STALLED * local.deviance
-            break
-        if length == 1 and iteration >= FEW_ITERATIONS and largest > DIVERGING_STEP and likelihood.recedes(direction):
-            recedes, (length, moved) = True, _extended(likelihood, moved, eta, direction)
-        theta, eta, local = theta + length * step, eta + length * direction, moved
-    separated = recedes or (np.abs(direction).max(initial=0.0) > DIVERGING_STEP and likelihood.recedes(direction))
-    return Optimum(theta, eta, local, converged or bool(separated), bool(separated))
+        diverged = diverged or small or late or not length
+    if spectrum is None:
+        return Optimum(theta, here, converged, None)
+    level, limit = spectrum.limit(here, long)
+    return Optimum(theta, (yield Trial(theta, still)), converged and level, limit)
 
 
-def _line_search(likelihood: Likelihood, local: Local, eta: Floats, direction: Floats) -> tuple[float, Local]:
-    """The longest of the steps 1, 1/2, 1/4, ... that does not increase the deviance; 0 if none."""
-    limit, length = local.deviance + SLACK * abs(local.deviance), 1.0
-    for _ in range(MAX_HALVINGS):
-        moved = likelihood.at(eta + length * direction)
-        if moved.deviance <= limit:
-            return length, moved
-        length /= 2
-    return 0.0, local
+@dataclass(frozen=True, eq=False)
+class _Line:
+    """Trials theta + length * step."""
+
+    theta: Floats
+    step: Floats
+    basis: Floats | None
+
+    def at(self, length: float) -> Trial:
+        return Trial(self.theta + length * self.step, self.step, self.basis)
+
+    def search(self, here: E) -> Generator[Trial, E, tuple[float, E]]:
+        """The longest of the steps 1, 1/2, 1/4, ... that does not increase the deviance, and its evaluation; 0 if none.
+
+        The first one is shorter if it would change eta by more than `MAX_STEP`.
+        """
+        allowed, length = here.deviance + SLACK * abs(here.deviance), 1.0
+        moved = yield self.at(length)
+        if moved.reach > MAX_STEP:
+            length = MAX_STEP / moved.reach
+            moved = yield self.at(length)
+        for _ in range(MAX_HALVINGS):
+            if moved.deviance <= allowed:
+                return length, moved
+            length /= 2
+            moved = yield self.at(length)
+        return 0.0, moved
+
+    def extended(self, length: float, here: E) -> Generator[Trial, E, tuple[float, E]]:
+        """The longest of 1, 2, 4, ... times a step of which each lowers the deviance, and its evaluation."""
+        for _ in range(MAX_DOUBLINGS):
+            moved = yield self.at(2 * length)
+            if not moved.deviance < here.deviance - TOLERANCE:
+                break
+            length, here = 2 * length, moved
+        return length, here
 
 
-def _extended(likelihood: Likelihood, local: Local, eta: Floats, direction: Floats) -> tuple[float, Local]:
-    """The longest of the steps 1, 2, 4, ... of which each lowers the deviance, where none of them can increase it."""
-    length = 1.0
-    for _ in range(MAX_DOUBLINGS):
-        moved = likelihood.at(eta + 2 * length * direction)
-        if not moved.deviance < local.deviance - TOLERANCE:
-            break
-        length, local = 2 * length, moved
-    return length, local
+def _cholesky_step(here: Evaluation) -> tuple[Floats, float] | None:
+    """The Newton step and its decrement; None if the information is ill-conditioned."""
+    scaled, inverse = _scaled(here.information)
+    right = here.gradient.ravel() * inverse
+    factor, solution, failed = linalg.lapack.dposv(scaled, right)
+    if failed or linalg.lapack.dpocon(factor, np.linalg.norm(scaled, 1))[0] < ILL_CONDITIONED:
+        return None
+    return (solution * inverse).reshape(here.gradient.shape), float(right @ solution)
 
 
-def solve(information: Floats, gradient: Floats) -> Floats:
-    """inv(information) @ gradient; directions without information are not followed."""
-    if not len(information):
-        return np.zeros_like(gradient)
+class _Spectrum:
+    """Eigenvalues of the information relative to that of the null fit, in a basis of columns that are orthogonal there.
+
+    Rounding in such a basis does not depend on scales or collinearity of the columns, so that a small eigenvalue is
+    small because of the weights of the fit.
+
+    Attributes
+    ----------
+    basis : ndarray of shape (n_terms, n_terms)
+    """
+
+    def __init__(self, null: Floats, shape: tuple[int, ...], floor: float) -> None:
+        q, own = shape[1], null.reshape(shape + shape)
+        scaled, inverse = _scaled(np.einsum("iaja->ij", own))
+        inverse[inverse == 0] = 1.0  # columns without information, whose coefficients are not determined
+        values, vectors = np.linalg.eigh(scaled)
+        self.basis = inverse[:, None] * vectors / np.sqrt(np.maximum(values, SINGULAR * values[-1]))
+        self._map = np.kron(self.basis, np.eye(q))  # of parameters
+        outputs = np.einsum("iaib->ab", own)
+        self._metric = np.kron(np.eye(len(own)), outputs / np.trace(outputs))
+
+        self._floor, self._all_followed = floor, True
+
+    def step(self, here: Evaluation) -> tuple[Floats, float]:
+        """The Newton step along directions with information, and its decrement."""
+        values, vectors = linalg.eigh(here.information, self._metric)
+        kept = values > ROUNDING * max(values[-1], self._floor)
+        self._all_followed = bool(kept.all())
+        along = vectors[:, kept].T @ here.gradient.ravel()
+        step = vectors[:, kept] @ (along / values[kept])
+        return self.basis @ step.reshape(here.gradient.shape), float(along @ (along / values[kept]))
+
+    def limit(self, here: Evaluation, diverging: bool) -> tuple[bool, Limit | None]:
+        """Whether the likelihood is level along directions without a maximum, and the limit; None if there are none.
+
+        A likelihood has such directions if its last step was long, or did not follow all directions.
+        """
+        values, vectors = linalg.eigh(here.information, self._metric)
+        kept = values > FLAT * max(1.0, values[-1])
+        if kept.all() or (self._all_followed and not diverging):
+            return True, None
+        level = np.abs(vectors[:, ~kept].T @ here.gradient.ravel()).max() <= LEVEL
+        finite = self._map @ vectors[:, kept]
+        return bool(level), Limit(self._map @ vectors[:, ~kept], (finite / values[kept]) @ finite.T)
+
+
+def _scaled(information: Floats) -> tuple[Floats, Floats]:
+    """The matrix with unit diagonal, and the factors of its rows and columns; 0 where the diagonal is."""
     scale = np.sqrt(np.maximum(information.diagonal(), 0.0))
     inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-    scaled = information * inverse[:, None] * inverse
-    right = gradient * (inverse if gradient.ndim == 1 else inverse[:, None])
-    _, solution, failed = linalg.lapack.dposv(scaled, right)  # Cholesky
+    return information * inverse[:, None] * inverse, inverse
+
+
+def solve(information: Floats, right: Floats) -> Floats:
+    """inv(information) @ right; directions without information are not followed."""
+    if not len(information):
+        return np.zeros_like(right)
+    scaled, inverse = _scaled(information)
+    factors = inverse if right.ndim == 1 else inverse[:, None]
+    _, solution, failed = linalg.lapack.dposv(scaled, right * factors)  # Cholesky
     if failed:
         values, vectors = np.linalg.eigh(scaled)
         kept = values > SINGULAR * values[-1]
-        solution = vectors[:, kept] @ ((vectors[:, kept].T @ right).T / values[kept]).T
-    return np.asarray(solution * (inverse if gradient.ndim == 1 else inverse[:, None]))
+        solution = vectors[:, kept] @ ((vectors[:, kept].T @ (right * factors)).T / values[kept]).T
+    return np.asarray(solution * factors)
+
+
+class Point:
+    """A likelihood in memory at a trial."""
+
+    def __init__(self, likelihood: Likelihood, Z: Floats, trial: Trial) -> None:
+        self._likelihood, self._Z, self._trial = likelihood, Z, trial
+
+    @cached_property
+    def reach(self) -> float:
+        return float(np.abs(self._Z @ self._trial.step).max(initial=0.0))
+
+    @cached_property
+    def local(self) -> Local:
+        return self._likelihood.at(self._likelihood.offset + self._Z @ self._trial.theta)
+
+    @property
+    def deviance(self) -> float:
+        return self.local.deviance
+
+    @cached_property
+    def _columns(self) -> Floats:
+        return self._Z if self._trial.basis is None else self._Z @ self._trial.basis
+
+    @cached_property
+    def gradient(self) -> Floats:
+        return np.asarray(self._columns.T @ self.local.residual)
+
+    @cached_property
+    def information(self) -> Floats:
+        return self.local.gram(self._columns, observed=self._trial.basis is None)
+
+
+def maximise(
+    likelihood: Likelihood, Z: Floats, start: Floats, null: Floats, *, diverged: bool = False
+) -> Optimum[Point]:
+    """Maximise a likelihood over the coefficients of the columns of Z; see `newton`."""
+    n, floor = likelihood.n if likelihood.has_dispersion else None, 0.0 if likelihood.has_intercept else 1.0
+    iteration: Iteration[Point] = newton(start, null, n, floor=floor, diverged=diverged)
+    trial = next(iteration)
+    while True:
+        try:
+            trial = iteration.send(Point(likelihood, Z, trial))
+        except StopIteration as end:
+            return cast(Optimum[Point], end.value)

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import special
 
 from dropstep.data.table import Table, listed
+from dropstep.models.glm.coefficients import infinite
 from dropstep.models.glm.likelihood import Pointwise
 from dropstep.models.glm.model import GeneralizedLinear
 
@@ -19,28 +20,36 @@ MIN_RATIO = 1.5  # Pearson ratio below which overdispersion is not reported
 def notes(model: GeneralizedLinear, names: tuple[str, ...] | None) -> Iterator[str]:
     """Notes on a model after a search."""
     table = Table(np.empty((0, model.design.n_columns)), names)
-    if model.fit.separated:
-        selected = listed(table, list(model.fit.columns))
-        yield (
-            f"{selected}: separate the outcomes, so that the likelihood has no maximum and some coefficients are "
-            "infinite; the deviance is its infimum, and coefficients and standard errors are meaningless"
-        )
+    yield from _infinite(model, table)
     if not model.fit.converged:
         yield "the fit of the selected features did not converge; its deviance and coefficients are not reliable"
-    selected_units = set(model.fitted.units)
-    if aside := sorted({u for units in model.failed for u in units if u not in selected_units}):
+    if aside := sorted({u for fit in model.failed for u in fit.changed}):
         yield (
-            f"{listed(table, list(model.units.columns(aside)))}: a fit with it did not converge; "
-            "set aside where that happened"
+            f"{listed(table, list(model.units.columns(aside)))}: a fit that added or removed it did not converge; "
+            "the move was not made"
         )
     yield from _collinearity(model)
     yield from _overdispersion(model)
     yield from _too_few_rows(model)
 
 
+def _infinite(model: GeneralizedLinear, table: Table) -> Iterator[str]:
+    """Coefficients that the likelihood drives to infinity."""
+    if model.fitted.limit is None:
+        return
+    found, first = [bool(row.any()) for row in infinite(model)], int(model.likelihood.has_intercept)
+    columns = [j for j, is_infinite in zip(model.fitted.columns, found[first:], strict=True) if is_infinite]
+    intercept = " and the intercept" if any(found[:first]) else ""
+    yield (
+        f"{listed(table, columns)}{intercept}: infinite coefficients, because outcomes are separated or a level has no "
+        "events: the likelihood has no maximum and the deviance is its infimum; these coefficients have no standard "
+        "error"
+    )
+
+
 def _collinearity(model: GeneralizedLinear) -> Iterator[str]:
     """The condition number of the selected features, in the metric of the fit."""
-    if model.likelihood.n_outputs > 1 or model.fit.separated or len(model.fitted.columns) < 2:
+    if model.likelihood.n_outputs > 1 or model.fit.limit is not None or len(model.fitted.columns) < 2:
         return
     first = int(model.likelihood.has_intercept)
     covariance = model.fitted.covariance[first:, first:]
@@ -64,8 +73,8 @@ def _overdispersion(model: GeneralizedLinear) -> Iterator[str]:
     ratio = local.pearson / room
     if ratio > MIN_RATIO and special.chdtrc(room, local.pearson) < OVERDISPERSED:
         yield (
-            f"the counts are overdispersed: Pearson's statistic is {ratio:.3g} times its degrees of freedom; gains and "
-            "significance are overstated, and standard errors too small by the square root of that"
+            f"the counts are overdispersed: Pearson's statistic is {ratio:.3g} times its degrees of freedom; gains "
+            "and likelihood-ratio tests are overstated, and standard errors too small by the square root of that"
         )
 
 

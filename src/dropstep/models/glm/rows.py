@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.data.encoding import Encoding
-from dropstep.data.factor import Factor, Unusable
-from dropstep.data.frame import Frame
+from dropstep.data.factor import Unusable
 from dropstep.data.sources import Block
 from dropstep.data.sources.layout import Layout, Part
+from dropstep.data.sources.targets import class_codes
 from dropstep.models.glm.exponential import Bernoulli, PoissonCounts
+from dropstep.models.glm.likelihood import Pointwise
 from dropstep.models.glm.multinomial import Multinomial
+from dropstep.models.glm.newton import Point, Trial
+from dropstep.models.glm.screening import Direction, Squared
+from dropstep.models.tests import NO_ROWS, ScoreSum
 
 Floats = NDArray[np.float64]
 RowLikelihood = Bernoulli | PoissonCounts | Multinomial
@@ -24,21 +30,20 @@ BLOCK_SIZE = 2**21  # numbers of the design matrix of a block that are in memory
 
 @dataclass(frozen=True, eq=False)
 class Totals:
-    """Arrays of sums, minima and maxima over rows; those of disjoint rows can be added.
+    """Arrays of sums and maxima over rows; those of disjoint rows can be added.
 
     Attributes
     ----------
-    sums, least, largest : tuple of ndarray
+    sums : tuple of ndarray
+    largest : tuple of float
     """
 
     sums: tuple[Floats, ...]
-    least: tuple[float, ...] = ()
     largest: tuple[float, ...] = ()
 
     def __add__(self, other: Totals) -> Totals:
         return Totals(
             tuple(a + b for a, b in zip(self.sums, other.sums, strict=True)),
-            tuple(min(a, b) for a, b in zip(self.least, other.least, strict=True)),
             tuple(max(a, b) for a, b in zip(self.largest, other.largest, strict=True)),
         )
 
@@ -73,18 +78,12 @@ class Recipe:
 
     def parts(self, block: Block, columns: Sequence[int]) -> Iterator[tuple[RowLikelihood, Floats]]:
         """The likelihood of some rows and their standardised columns, for a limited number of rows at a time."""
-        part = self.layout.part(block)
-        used = sorted({self.encoding.owners[c] for c in columns})
-        encoding = self.encoding.take(used)
-        at = {j: i for i, j in enumerate(self.layout.read)}
-        frame = Frame(tuple(part.features[at[j]] for j in used), part.n_rows, encoding.names)
-        place = {c: i for i, c in enumerate(c for j in used for c in self.encoding.columns(j))}
-        taken, index = [place[c] for c in columns], np.asarray(columns, dtype=np.intp)
+        part, index = self.layout.part(block), np.asarray(columns, dtype=np.intp)
         present = np.arange(part.n_rows) if part.weights is None else np.flatnonzero(part.weights > 0)
-        step = max(64, BLOCK_SIZE // max(encoding.n_columns, 1))
+        step = max(64, BLOCK_SIZE // max(len(index), 1))
         for start in range(0, len(present), step):
             rows = present[start : start + step]
-            values = encoding.encode(_at(frame, rows))[:, taken] if used else np.empty((len(rows), 0))
+            values = part.design(self.layout, self.encoding, columns, rows)
             values -= self.centre[index]
             values /= self.scale[index]
             yield self._likelihood(part, rows), values
@@ -104,25 +103,10 @@ class Recipe:
                     f"{where}: y must contain counts, which are not negative; it is {y.min():g}; use model='linear'"
                 )
             return PoissonCounts(y, w, offset)
-        if isinstance(column, Factor):
-            levels = np.array(column.levels)
-            levels = levels if levels.dtype.kind in "biuf" else levels.astype(str)
-            codes = np.searchsorted(self.labels, levels)[column.codes[rows]]
-        else:
-            codes = np.searchsorted(self.labels, column[rows])
+        codes = class_codes(column, self.labels)[rows]
         if len(self.labels) == 2:
             return Bernoulli(codes.astype(np.float64), w, offset)
         return Multinomial(codes.astype(np.intp), len(self.labels), w, offset)
-
-
-def _at(frame: Frame, rows: NDArray[np.intp]) -> Frame:
-    """Some rows of a frame; factors keep their levels."""
-    columns = tuple(
-        Factor(c.codes[rows], c.levels, c.declared) if isinstance(c, Factor) else c[rows]
-        for c in frame.columns
-        if not isinstance(c, Unusable)
-    )
-    return Frame(columns, len(rows), frame.names)
 
 
 def _added(results: Iterator[Totals], nothing: Totals) -> Totals:
@@ -152,64 +136,48 @@ class Constants:
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
-    """Coefficients at which a likelihood is evaluated.
-
-    Attributes
-    ----------
-    columns : tuple of int
-    theta : ndarray of shape (1 + n_columns, n_outputs)
-        Intercept, and coefficients of the standardised columns.
-    step : ndarray of the same shape
-        A direction, whose largest change of eta and recession are evaluated as well.
-    """
-
-    columns: tuple[int, ...]
-    theta: Floats
-    step: Floats
-
-
-@dataclass(frozen=True, eq=False)
 class Evaluate:
     """Deviance, Pearson's statistic, gradient and information of several fits, in one pass.
 
     Attributes
     ----------
     recipe : Recipe
+    selected : tuple of tuple of int
+        Columns of each fit.
     trials : tuple of Trial
     """
 
     recipe: Recipe
+    selected: tuple[tuple[int, ...], ...]
     trials: tuple[Trial, ...]
 
     @property
     def columns(self) -> tuple[int, ...]:
         """Columns that the trials need."""
-        return tuple(sorted({c for trial in self.trials for c in trial.columns}))
+        return tuple(sorted({c for columns in self.selected for c in columns}))
 
     def __call__(self, block: Block) -> Totals:
         sums = []
         for trial in self.trials:
             k, q = trial.theta.shape
             sums += [np.zeros(()), np.zeros(()), np.zeros((k, q)), np.zeros((k * q, k * q))]
-        n, columns = len(self.trials), self.columns
-        nothing = Totals(tuple(sums), (np.inf,) * n, (0.0,) * n)
+        columns = self.columns
+        nothing = Totals(tuple(sums), (0.0,) * len(self.trials))
         place = {c: i for i, c in enumerate(columns)}
         parts = self.recipe.parts(block, columns)
         return _added((self._of(like, X, place) for like, X in parts), nothing)
 
     def _of(self, like: RowLikelihood, X: Floats, place: dict[int, int]) -> Totals:
         sums: list[Floats] = []
-        least, largest = [], []
-        for trial in self.trials:
+        largest = []
+        for selected, trial in zip(self.selected, self.trials, strict=True):
             Z = np.ones((len(X), len(trial.theta)), order="F")
-            Z[:, 1:] = X[:, [place[c] for c in trial.columns]]
-            local = like.at(like.offset + Z @ trial.theta)
-            direction = Z @ trial.step
-            least.append(like.recession(direction))
-            largest.append(float(np.abs(direction).max()))
-            sums += [np.asarray(local.deviance), np.asarray(local.pearson), Z.T @ local.residual, local.gram(Z)]
-        return Totals(tuple(sums), tuple(least), tuple(largest))
+            Z[:, 1:] = X[:, [place[c] for c in selected]]
+            point = Point(like, Z, trial)
+            assert isinstance(point.local, Pointwise)
+            largest.append(point.reach)
+            sums += [np.asarray(point.deviance), np.asarray(point.local.pearson), point.gradient, point.information]
+        return Totals(tuple(sums), tuple(largest))
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,41 +187,84 @@ class Score:
     Attributes
     ----------
     recipe : Recipe
-    fit : Trial
-        The present fit.
+    selected : tuple of int
+        Columns of the present fit.
+    theta : ndarray of shape (1 + n_selected, n_outputs)
+        Its intercept, and coefficients of the standardised columns.
     units : tuple of tuple of int
         Columns of each candidate.
+    robust : bool, default=False
+        Whether the same products with squared residuals are needed as well.
     """
 
     recipe: Recipe
-    fit: Trial
+    selected: tuple[int, ...]
+    theta: Floats
     units: tuple[tuple[int, ...], ...]
+    robust: bool = False
 
     @property
     def columns(self) -> tuple[int, ...]:
         """Columns of the fit and of the candidates, in order."""
-        return tuple(sorted({*self.fit.columns, *(c for unit in self.units for c in unit)}))
+        return tuple(sorted({*self.selected, *(c for unit in self.units for c in unit)}))
 
     def __call__(self, block: Block) -> Totals:
         columns = self.columns
-        (k, q), p = self.fit.theta.shape, len(columns)
+        (k, q), p = self.theta.shape, len(columns)
         wide = [np.zeros((len(unit) * q, len(unit) * q)) for unit in self.units if len(unit) > 1]
-        nothing = Totals((np.zeros((p, q)), np.zeros((p, q, k * q)), np.zeros((p, q, q)), *wide))
+        products = [np.zeros((p, q)), np.zeros((p, q, k * q)), np.zeros((p, q, q)), *wide]
+        if self.robust:
+            products += [np.zeros((p, k)), np.zeros((p, 1, 1)), *map(np.zeros_like, wide), np.zeros((k, k))]
         place = {c: i for i, c in enumerate(columns)}
         parts = self.recipe.parts(block, columns)
-        return _added((self._of(like, X, place) for like, X in parts), nothing)
+        return _added((self._of(like, X, place) for like, X in parts), Totals(tuple(products)))
 
     def _of(self, like: RowLikelihood, X: Floats, place: dict[int, int]) -> Totals:
-        q = self.fit.theta.shape[1]
-        Z = np.ones((len(X), len(self.fit.theta)), order="F")
-        Z[:, 1:] = X[:, [place[c] for c in self.fit.columns]]
-        local = like.at(like.offset + Z @ self.fit.theta)
-        cross = X.T @ local.weighted(Z).reshape(len(X), -1)
-        wide = []
-        for unit in self.units:
-            if len(unit) > 1:
-                own = X[:, [place[c] for c in unit]]
-                size = len(unit) * q
-                wide.append(np.tensordot(own, local.weighted(own), axes=(0, 0)).reshape(size, size))
-        squares = local.squares(X, slice(None))
-        return Totals((X.T @ local.residual, cross.reshape(X.shape[1], q, -1), squares, *wide))
+        q = self.theta.shape[1]
+        Z = np.ones((len(X), len(self.theta)), order="F")
+        Z[:, 1:] = X[:, [place[c] for c in self.selected]]
+        local, wide = like.at(like.offset + Z @ self.theta), [unit for unit in self.units if len(unit) > 1]
+        cross = (X.T @ local.weighted(Z).reshape(len(X), -1)).reshape(X.shape[1], q, -1)
+        sums = [X.T @ local.residual, cross, local.squares(X, slice(None))]
+        for unit in wide:
+            own, size = X[:, [place[c] for c in unit]], len(unit) * q
+            sums.append(np.tensordot(own, local.weighted(own), axes=(0, 0)).reshape(size, size))
+        if self.robust:
+            squared = Squared(local.residual, like.w)
+            sums += [squared.cross(X, Z), squared.squares(X, slice(None))]
+            sums += [squared.gram(X[:, [place[c] for c in unit]]) for unit in wide]
+            sums.append(squared.gram(Z))
+        return Totals(tuple(sums))
+
+
+@dataclass(frozen=True, eq=False)
+class Along:
+    """The score of one unit along a direction, in one pass.
+
+    Attributes
+    ----------
+    recipe : Recipe
+    selected : tuple of int
+        Columns of the present fit.
+    theta : ndarray of shape (1 + n_selected, n_outputs)
+    unit : tuple of int
+        Columns of the unit.
+    direction : Direction
+    """
+
+    recipe: Recipe
+    selected: tuple[int, ...]
+    theta: Floats
+    unit: tuple[int, ...]
+    direction: Direction
+
+    def __call__(self, block: Block) -> ScoreSum:
+        columns = tuple(sorted({*self.selected, *self.unit}))
+        place = {c: i for i, c in enumerate(columns)}
+        scores = []
+        for like, X in self.recipe.parts(block, columns):
+            Z = np.ones((len(X), len(self.theta)), order="F")
+            Z[:, 1:] = X[:, [place[c] for c in self.selected]]
+            local = like.at(like.offset + Z @ self.theta)
+            scores.append(self.direction.score(X[:, [place[c] for c in self.unit]], Z, like, local))
+        return reduce(add, scores, NO_ROWS)

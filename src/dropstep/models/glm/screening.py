@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from dropstep.models.base import Bools, Units
 from dropstep.models.glm.design import DEPENDENT, Design
-from dropstep.models.glm.likelihood import Local
-from dropstep.models.glm.newton import solve
+from dropstep.models.glm.exponential import Bernoulli
+from dropstep.models.glm.likelihood import Likelihood, Local, Pointwise
+from dropstep.models.glm.newton import Limit, solve
+from dropstep.models.tests import ScoreSum
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -34,6 +36,8 @@ class Fitted:
     theta : ndarray of shape (n_terms, n_outputs)
     local : Local
         The likelihood at the fit.
+    limit : Limit or None
+        See `Optimum`.
     """
 
     units: tuple[int, ...]
@@ -42,6 +46,7 @@ class Fitted:
     Z: Floats
     theta: Floats
     local: Local
+    limit: Limit | None
 
     @cached_property
     def information(self) -> Floats:
@@ -50,8 +55,12 @@ class Fitted:
 
     @cached_property
     def covariance(self) -> Floats:
-        """Inverse of the information: the covariance of theta in units of the dispersion."""
-        return solve(self.information, np.eye(len(self.information)))
+        """Inverse of the information: the covariance of theta in units of the dispersion, in the limit if need be."""
+        return solve(self.information, np.eye(len(self.information))) if self.limit is None else self.limit.covariance
+
+    def solve(self, right: Floats) -> Floats:
+        """inv(information) @ right, in the limit if need be."""
+        return solve(self.information, right) if self.limit is None else self.limit.covariance @ right
 
     def params(self, unit: int) -> Indices:
         """Positions in theta, flattened, of the parameters of a unit."""
@@ -70,10 +79,14 @@ class Statistics:
     values : ndarray of shape (n_units,)
     n_params : ndarray of shape (n_units,)
         Independent parameters, the degrees of freedom.
+    robust : ndarray of shape (n_units,) or None
+        The statistics with the sandwich estimate of the variance of the score, which holds whatever the dispersion;
+        None for likelihoods whose variance is not in doubt.
     """
 
     values: Floats
     n_params: Indices
+    robust: Floats | None = None
 
     @property
     def feasible(self) -> Bools:
@@ -81,34 +94,84 @@ class Statistics:
 
     def at(self, positions: Indices) -> Statistics:
         """The statistics of some of the units."""
-        return Statistics(self.values[positions], self.n_params[positions])
+        robust = None if self.robust is None else self.robust[positions]
+        return Statistics(self.values[positions], self.n_params[positions], robust)
 
 
-def score_tests(design: Design, units: Units, chosen: Indices, fitted: Fitted) -> Statistics:
-    """Score (Rao) statistics of adding each unit to a fit."""
+def score_tests(design: Design, units: Units, chosen: Indices, fitted: Fitted, squared: Squared | None) -> Statistics:
+    """Score (Rao) statistics of adding each unit to a fit; `squared` are the residuals of a sandwich estimate."""
     members = [units.columns([int(u)]) for u in chosen] if units.members is not None else None
     if members is None:
-        return _single(design, chosen, fitted)
+        return _single(design, chosen, fitted, squared)
     widths = np.array([len(columns) for columns in members])
     values, n_params = np.zeros(len(chosen)), np.zeros(len(chosen), dtype=np.intp)
+    robust = None if squared is None else np.zeros(len(chosen))
     alone = np.flatnonzero(widths == 1)
     if len(alone):
-        found = _single(design, np.array([members[i][0] for i in alone], dtype=np.intp), fitted)
+        found = _single(design, np.array([members[i][0] for i in alone], dtype=np.intp), fitted, squared)
         values[alone], n_params[alone] = found.values, found.n_params
+        if robust is not None and found.robust is not None:
+            robust[alone] = found.robust
     for i in np.flatnonzero(widths > 1):
-        values[i], n_params[i] = _block(design.columns(members[i]), fitted)
-    return Statistics(values, n_params)
+        X = design.columns(members[i])
+        products = UnitProducts.of(X, fitted)
+        values[i], n_params[i] = products.statistic(fitted)
+        if robust is not None and squared is not None:
+            robust[i] = products.robust(fitted, squared.cross(fitted.Z, X), squared.gram(X), squared.gram(fitted.Z))
+    return Statistics(values, n_params, robust)
 
 
-def _single(design: Design, columns: Indices, fitted: Fitted) -> Statistics:
+def _single(design: Design, columns: Indices, fitted: Fitted, squared: Squared | None) -> Statistics:
     """Score statistics of single columns: c' inv(D) c, where D is the residual of x' W x given the selected."""
     residual, q = fitted.local.residual, fitted.theta.shape[1]
     V = np.column_stack([residual, fitted.local.weighted(fitted.Z).reshape(len(residual), -1)])
     products, squares = design.products(columns, V, fitted.local)
-    return of_products(products[:, :q], products[:, q:].reshape(len(columns), q, -1), squares, fitted)
+    c, cross = products[:, :q], products[:, q:].reshape(len(columns), q, -1)
+    if squared is None:
+        return of_products(c, cross, squares, fitted)
+    robust = design.products(columns, squared.weights[:, 0] * fitted.Z, squared)  # x' R Z, x' R x
+    return of_products(c, cross, squares, fitted, (*robust, squared.gram(fitted.Z)))
 
 
-def of_products(c: Floats, cross: Floats, squares: Floats, fitted: Fitted) -> Statistics:
+class Squared(Pointwise):
+    """Squared residuals in the place of the information: the middle of the sandwich.
+
+    Parameters
+    ----------
+    residual : ndarray of shape (n_rows, 1)
+        Weighted residuals.
+    frequencies : ndarray of shape (n_rows,)
+    """
+
+    deviance = 0.0
+
+    def __init__(self, residual: Floats, frequencies: Floats) -> None:
+        self._residual, self._weights = residual, (residual[:, 0] ** 2 / frequencies)[:, None, None]
+
+    @property
+    def residual(self) -> Floats:
+        return self._residual
+
+    @property
+    def weights(self) -> Floats:
+        return self._weights
+
+    @property
+    def pearson(self) -> float:
+        raise NotImplementedError
+
+    def cross(self, Z: Floats, X: Floats) -> Floats:
+        """Z' R X."""
+        return np.asarray(Z.T @ (self._weights[:, 0] * X))
+
+
+def of_products(
+    c: Floats,
+    cross: Floats,
+    squares: Floats,
+    fitted: Fitted,
+    robust: tuple[Floats, Floats, Floats] | None = None,
+) -> Statistics:
     """Score statistics of single columns x from their products.
 
     Parameters
@@ -120,37 +183,112 @@ def of_products(c: Floats, cross: Floats, squares: Floats, fitted: Fitted) -> St
     squares : ndarray of shape (n_columns, n_outputs, n_outputs)
         x' W x.
     fitted : Fitted
+    robust : tuple of ndarray or None, default=None
+        x' R Z, x' R x and Z' R Z, where R are squared residuals, for the sandwich estimate of a single output.
 
     Returns
     -------
     Statistics
     """
     q = c.shape[1]
-    projected = solve(fitted.information, cross.reshape(len(c) * q, -1).T).T.reshape(cross.shape)
+    projected = fitted.solve(cross.reshape(len(c) * q, -1).T).T.reshape(cross.shape)
     D = squares - np.einsum("jal,jbl->jab", cross, projected)
     if q > 1:
         return _quadratic_forms(c, D, squares)
     d, own = D[:, 0, 0], squares[:, 0, 0]
     feasible = d > DEPENDENT * own
     values = np.divide(c[:, 0] ** 2, d, out=np.zeros(len(d)), where=feasible)
-    return Statistics(values, feasible.astype(np.intp))
+    if robust is None:
+        return Statistics(values, feasible.astype(np.intp))
+    b, (crossed, squared, inner) = projected[:, 0], robust
+    sandwich = squared[:, 0, 0] - 2 * np.einsum("jl,jl->j", b, crossed) + np.einsum("jl,lm,jm->j", b, inner, b)
+    known = feasible & (sandwich > DEPENDENT * squared[:, 0, 0])
+    return Statistics(
+        values, feasible.astype(np.intp), np.divide(c[:, 0] ** 2, sandwich, out=np.zeros(len(d)), where=known)
+    )
 
 
-def _block(X: Floats, fitted: Fitted) -> tuple[float, int]:
-    """Score statistic of several columns, and their number of independent parameters."""
-    local = fitted.local
-    size = X.shape[1] * fitted.theta.shape[1]
-    WX = local.weighted(X)
-    own = np.tensordot(X, WX, axes=(0, 0)).reshape(size, size)
-    cross = np.tensordot(fitted.Z, WX, axes=(0, 0)).reshape(-1, size)
-    return of_block(X.T @ local.residual, cross, own, fitted)
+@dataclass(frozen=True, eq=False)
+class UnitProducts:
+    """Products of the columns X of one unit with a fit.
+
+    Attributes
+    ----------
+    c : ndarray of shape (n_columns, n_outputs)
+        X' times the residual.
+    cross : ndarray of shape (n_terms * n_outputs, n_columns * n_outputs)
+        Z' W X.
+    own : ndarray of shape (n_columns * n_outputs, n_columns * n_outputs)
+        X' W X.
+    """
+
+    c: Floats
+    cross: Floats
+    own: Floats
+
+    @classmethod
+    def of(cls, X: Floats, fitted: Fitted) -> UnitProducts:
+        size, WX = X.shape[1] * fitted.theta.shape[1], fitted.local.weighted(X)
+        own = np.tensordot(X, WX, axes=(0, 0)).reshape(size, size)
+        return cls(X.T @ fitted.local.residual, np.tensordot(fitted.Z, WX, axes=(0, 0)).reshape(-1, size), own)
+
+    def residual(self, fitted: Fitted) -> Floats:
+        """X' W X given the selected."""
+        return np.asarray(self.own - self.cross.T @ fitted.solve(self.cross))
+
+    def statistic(self, fitted: Fitted) -> tuple[float, int]:
+        """The score statistic, and its number of independent parameters."""
+        found = _quadratic_forms(self.c.reshape(1, -1), self.residual(fitted)[None], self.own[None])
+        return float(found.values[0]), int(found.n_params[0])
+
+    def robust(self, fitted: Fitted, cross: Floats, own: Floats, inner: Floats) -> float:
+        """The statistic with the sandwich variance, from Z' R X, X' R X and Z' R Z of squared residuals R."""
+        B = fitted.solve(self.cross)
+        sandwich = own - B.T @ cross - cross.T @ B + B.T @ inner @ B
+        return float(_quadratic_forms(self.c.reshape(1, -1), sandwich[None], own[None]).values[0])
+
+    def direction(self, fitted: Fitted) -> Direction:
+        """The combination of columns and of outputs along which the score is largest, given the selected."""
+        (m, q), columns, outputs = self.c.shape, np.ones(1), np.ones(1)
+        if m * q > 1:
+            gradient = np.linalg.pinv(self.residual(fitted), hermitian=True) @ self.c.ravel()
+            U, _, V = np.linalg.svd(gradient.reshape(m, q), full_matrices=False)
+            columns, outputs = U[:, 0], V[0]
+        k = len(fitted.information) // q
+        if q == 1:
+            return Direction(columns, outputs, fitted.solve(self.cross @ columns))
+        information = np.einsum("kalb,a,b->kl", fitted.information.reshape(k, q, k, q), outputs, outputs)
+        cross = np.einsum("kajb,a,j,b->k", self.cross.reshape(k, q, m, q), outputs, columns, outputs)
+        return Direction(columns, outputs, solve(information, cross))
 
 
-def of_block(c: Floats, cross: Floats, own: Floats, fitted: Fitted) -> tuple[float, int]:
-    """Score statistic of several columns X from X' times the residual, Z' W X and X' W X, and its parameters."""
-    D = own - cross.T @ solve(fitted.information, cross)
-    found = _quadratic_forms(c.reshape(1, -1), D[None], own[None])
-    return float(found.values[0]), int(found.n_params[0])
+@dataclass(frozen=True, eq=False)
+class Direction:
+    """One combination of the columns of a unit, and one of the outputs.
+
+    Attributes
+    ----------
+    columns : ndarray of shape (n_columns,)
+    outputs : ndarray of shape (n_outputs,)
+    projection : ndarray of shape (n_terms,)
+        Coefficients of the combination of columns on the selected terms.
+    """
+
+    columns: Floats
+    outputs: Floats
+    projection: Floats
+
+    def score(self, X: Floats, Z: Floats, likelihood: Likelihood, local: Local) -> ScoreSum:
+        """The score of rows along the direction, as a sum of products."""
+        candidate, frequencies = X @ self.columns - Z @ self.projection, likelihood.w
+        residual = local.residual @ self.outputs / frequencies
+        if isinstance(likelihood, Bernoulli):
+            return ScoreSum.of(candidate, residual, frequencies, np.clip(likelihood.y - residual, 0.0, 1.0))
+        if not isinstance(local, Pointwise):
+            return ScoreSum.of(candidate, residual, frequencies, exchangeable=True)
+        root = np.sqrt(np.einsum("nab,a,b->n", local.weights, self.outputs, self.outputs) / frequencies)
+        pearson = np.divide(residual, root, out=np.zeros_like(residual), where=root > 0)
+        return ScoreSum.of(candidate * root, pearson, frequencies)
 
 
 def _quadratic_forms(c: Floats, D: Floats, own: Floats) -> Statistics:
@@ -166,10 +304,11 @@ def _quadratic_forms(c: Floats, D: Floats, own: Floats) -> Statistics:
 
 def wald_tests(fitted: Fitted, chosen: Indices) -> Statistics:
     """Wald statistics of selected units; 0 for a unit without an independent column."""
-    theta, covariance = fitted.theta.ravel(), fitted.covariance
+    theta, limit = fitted.theta.ravel(), fitted.limit
     values, n_params = np.zeros(len(chosen)), np.zeros(len(chosen), dtype=np.intp)
     for i, unit in enumerate(chosen.tolist()):
         at = fitted.params(unit)
-        values[i] = theta[at] @ solve(covariance[np.ix_(at, at)], theta[at])
+        own = fitted.covariance[np.ix_(at, at)]
+        values[i] = theta[at] @ solve(own, theta[at]) if limit is None else limit.wald(theta, at)
         n_params[i] = len(at)
     return Statistics(values, n_params)

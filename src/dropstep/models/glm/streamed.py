@@ -16,25 +16,16 @@ from dropstep.data.rearrange import pooled
 from dropstep.data.scale import CONSTANT
 from dropstep.data.sources import RowSource
 from dropstep.data.sources.sample import SourceSample
-from dropstep.models.base import Bools, Indices, Scan, Units
+from dropstep.models.base import Bools, Choices, Indices, Scan, Units
 from dropstep.models.glm.criteria import Penalised, as_criterion
 from dropstep.models.glm.design import independent_columns
-from dropstep.models.glm.likelihood import RECEDES
 from dropstep.models.glm.model import Fit, GeneralizedLinear, with_unit, without_unit
-from dropstep.models.glm.newton import (
-    DIVERGING_STEP,
-    MAX_HALVINGS,
-    MAX_ITERATIONS,
-    MAX_STEP,
-    SLACK,
-    STALLED,
-    TOLERANCE,
-    solve,
-)
+from dropstep.models.glm.newton import Iteration, Optimum, newton
 from dropstep.models.glm.notes import notes
-from dropstep.models.glm.rows import Constants, Evaluate, Recipe, Score, Totals, Trial
-from dropstep.models.glm.screening import Fitted, Statistics, of_block, of_products
+from dropstep.models.glm.rows import Along, Constants, Evaluate, Recipe, Score, Totals
+from dropstep.models.glm.screening import Fitted, Statistics, UnitProducts, of_products
 from dropstep.models.glm.summed import SummedDesign, SummedLikelihood, SummedLocal
+from dropstep.models.tests import ScoreSum
 
 Floats = NDArray[np.float64]
 
@@ -74,8 +65,9 @@ class StreamedGLM(GeneralizedLinear):
         super().__init__(likelihood, design, criterion, units, shortlist, labels)  # type: ignore[arg-type]
 
     def _empty(self) -> Fitted:
-        (found,) = self._maximised([Trial((), self.likelihood.start(), np.zeros_like(self.likelihood.start()))])
-        self._record((), found)
+        start = self.likelihood.start()
+        (found,) = self._maximised([()], [start], [start])
+        self._fits[()], self._locals[()] = Fit((), *found.summary, set()), found.at
         return self._load((), None)
 
     # --- screening ---------------------------------------------------------------------------------------------------
@@ -84,27 +76,43 @@ class StreamedGLM(GeneralizedLinear):
         members = tuple(self.units.columns([int(u)]) for u in units)
         used = tuple(tuple(c for c in unit if self.design.varying[c]) for unit in members)
         values, n_params = np.zeros(len(units)), np.zeros(len(units), dtype=np.intp)
+        robust = np.zeros(len(units)) if self.likelihood.may_overdisperse else None
         if not any(used):
-            return Statistics(values, n_params)
-        score = Score(self.recipe, Trial(base.columns, base.theta, np.zeros_like(base.theta)), used)
-        score = replace(score, recipe=self.recipe.reading(score.columns))
-        total = self.source.total(score, score.recipe.layout.columns)
-        (c, cross, squares), wide = total.sums[:3], list(total.sums[3:])
+            return Statistics(values, n_params, robust)
+        score, sums = self._products(base, used)
+        (c, cross, squares), n_wide = sums[:3], sum(len(unit) > 1 for unit in used)
+        wide, squared = sums[3 : 3 + n_wide], sums[3 + n_wide :]  # of squared residuals: cross, squares, wide, inner
         place = {column: i for i, column in enumerate(score.columns)}
         alone = [i for i, unit in enumerate(used) if len(unit) == 1]
         if alone:
             at = [place[used[i][0]] for i in alone]
-            found = of_products(c[at], cross[at], squares[at], base)
+            sandwich = None if robust is None else (squared[0][at], squared[1][at], squared[-1])
+            found = of_products(c[at], cross[at], squares[at], base, sandwich)
             values[alone], n_params[alone] = found.values, found.n_params
-        for i, unit in enumerate(used):
-            if len(unit) > 1:
-                at = [place[column] for column in unit]
-                both = cross[at].reshape(-1, cross.shape[2]).T
-                values[i], n_params[i] = of_block(c[at], both, wide.pop(0), base)
-        return Statistics(values, n_params)
+            if robust is not None and found.robust is not None:
+                robust[alone] = found.robust
+        for w, i in enumerate(i for i, unit in enumerate(used) if len(unit) > 1):
+            at = [place[column] for column in used[i]]
+            products = UnitProducts(c[at], cross[at].reshape(-1, cross.shape[2]).T, wide[w])
+            values[i], n_params[i] = products.statistic(base)
+            if robust is not None:
+                robust[i] = products.robust(base, squared[0][at].T, squared[2 + w], squared[-1])
+        return Statistics(values, n_params, robust)
 
-    def _explained(self, base: Fitted, added: tuple[int, ...], score: float) -> float:
-        return base.local.explained(base.Z, np.empty((0, len(added))), score)
+    def _products(self, base: Fitted, units: tuple[tuple[int, ...], ...]) -> tuple[Score, tuple[Floats, ...]]:
+        """The products of score tests of some columns, in one pass."""
+        score = Score(self.recipe, base.columns, base.theta, units, self.likelihood.may_overdisperse)
+        score = replace(score, recipe=self.recipe.reading(score.columns))
+        return score, self.source.total(score, score.recipe.layout.columns).sums
+
+    def _score_of(self, base: Fitted, unit: int) -> ScoreSum:
+        columns = self._independent(self.units.columns([unit]))
+        score, (c, cross, squares, *wide) = self._products(base, (columns,))
+        at = [score.columns.index(column) for column in columns]
+        own = wide[0] if len(columns) > 1 else squares[at[0]]
+        products = UnitProducts(c[at], cross[at].reshape(-1, cross.shape[2]).T, own)
+        along = Along(score.recipe, base.columns, base.theta, columns, products.direction(base))
+        return self.source.total(along, along.recipe.layout.columns)
 
     # --- fits --------------------------------------------------------------------------------------------------------
 
@@ -136,26 +144,19 @@ class StreamedGLM(GeneralizedLinear):
         if not new:
             return 0
         columns = [self._independent(self.units.columns(units)) for units in new]
-        starts = [self._start(c, base) for c in columns]
         nulls = [self._start(c, None) for c in columns]
-        diverged = self._fits[base.units].separated
-        first = [
-            Trial(c, null if diverged and len(units) < len(base.units) else theta, np.zeros_like(theta))
-            for units, c, theta, null in zip(new, columns, starts, nulls, strict=True)
-        ]
-        found = self._maximised(first)
+        diverged = base.limit is not None
+        cold = [diverged and not set(base.units) <= set(units) for units in new]
+        starts = [self._start(c, None if far else base) for c, far in zip(columns, cold, strict=True)]
+        found = self._maximised(columns, starts, nulls, diverged=diverged)
         again = [i for i, optimum in enumerate(found) if not optimum.converged]
-        retried = self._maximised([Trial(columns[i], nulls[i], np.zeros_like(nulls[i])) for i in again])
-        for i, optimum in zip(again, retried, strict=True):
+        starts = [nulls[i] for i in again]
+        for i, optimum in zip(again, self._maximised([columns[i] for i in again], starts, starts), strict=True):
             found[i] = optimum
-        for units, optimum in zip(new, found, strict=True):
-            self._record(units, optimum)
+        for units, c, optimum in zip(new, columns, found, strict=True):
+            self._fits[units] = Fit(c, *optimum.summary, set(units) ^ set(base.units))
+            self._locals[units] = optimum.at
         return len(new)
-
-    def _record(self, units: tuple[int, ...], optimum: _Optimum) -> None:
-        trial, local = optimum.trial, optimum.local
-        self._fits[units] = Fit(trial.columns, trial.theta, local.deviance, optimum.converged, optimum.separated)
-        self._locals[units] = local
 
     def _start(self, columns: tuple[int, ...], base: Fitted | None) -> Floats:
         """Coefficients to start from: those of a fit, 0 for the others; those of the empty selection for None."""
@@ -171,90 +172,39 @@ class StreamedGLM(GeneralizedLinear):
         fit = self._fits[units]
         unit_of = {j: u for u in units for j in self.units.columns([u])}
         owner = np.array([unit_of[j] for j in fit.columns], dtype=np.intp)
-        return Fitted(units, fit.columns, owner, np.empty((0, len(fit.theta))), fit.theta, self._locals[units])
+        Z = np.empty((0, len(fit.theta)))
+        return Fitted(units, fit.columns, owner, Z, fit.theta, self._locals[units], fit.limit)
 
-    def _maximised(self, trials: Sequence[Trial]) -> list[_Optimum]:
-        """Maximise several likelihoods, each step of all in one pass."""
-        states = [_State(trial) for trial in trials]
-        while active := [state for state in states if not state.done]:
-            evaluate = Evaluate(self.recipe, tuple(state.trial for state in active))
+    def _maximised(
+        self,
+        columns: Sequence[tuple[int, ...]],
+        starts: Sequence[Floats],
+        nulls: Sequence[Floats],
+        *,
+        diverged: bool = False,
+    ) -> list[Optimum[SummedLocal]]:
+        """Maximise several likelihoods; one pass evaluates the next trial of each. See `newton`."""
+        iterations: list[Iteration[SummedLocal]] = [
+            newton(start, null, diverged=diverged) for start, null in zip(starts, nulls, strict=True)
+        ]
+        trials = {i: next(iteration) for i, iteration in enumerate(iterations)}
+        found: dict[int, Optimum[SummedLocal]] = {}
+        while trials:
+            evaluate = Evaluate(self.recipe, tuple(columns[i] for i in trials), tuple(trials.values()))
             evaluate = replace(evaluate, recipe=self.recipe.reading(evaluate.columns))
             total = self.source.total(evaluate, evaluate.recipe.layout.columns)
-            for i, state in enumerate(active):
-                state.advance(_local(total, i), total.least[i], total.largest[i])
-        return [state.optimum() for state in states]
+            for at, i in enumerate(list(trials)):
+                try:
+                    trials[i] = iterations[i].send(_local(total, at))
+                except StopIteration as end:
+                    found[i] = end.value
+                    del trials[i]
+        return [found[i] for i in range(len(columns))]
 
 
 def _local(total: Totals, i: int) -> SummedLocal:
     deviance, pearson, gradient, information = total.sums[4 * i : 4 * i + 4]
-    return SummedLocal(float(deviance), float(pearson), gradient, information)
-
-
-@dataclass(frozen=True, eq=False)
-class _Optimum:
-    """The end of an iteration; see `newton.Optimum`."""
-
-    trial: Trial
-    local: SummedLocal
-    converged: bool
-    separated: bool
-
-
-class _State:
-    """Newton's method of one fit, which advances when a pass has evaluated its trial; see `newton.maximise`."""
-
-    def __init__(self, trial: Trial) -> None:
-        self.trial = trial  # what the next pass evaluates
-        self.done = False
-        self._theta = trial.theta
-        self._local: SummedLocal | None = None
-        self._converged = False
-        self._length, self._decrement, self._n_halvings, self._n_iterations = 1.0, 0.0, 0, 0
-        self._reach, self._recession = 0.0, 0.0
-
-    def advance(self, local: SummedLocal, least: float, largest: float) -> None:
-        """Use the evaluation of the trial: accept the step, shorten it, or end."""
-        if self._local is None:
-            self._accept(local)
-            return
-        if largest > MAX_STEP:
-            self._shorten(self.trial.step * (MAX_STEP / largest * (1 - SLACK)), 1.0)
-            return
-        self._reach, self._recession = largest, least
-        if local.deviance <= self._local.deviance + SLACK * abs(self._local.deviance):
-            self._accept(local)
-            return
-        self._n_halvings += 1
-        if self._n_halvings >= MAX_HALVINGS:
-            self._converged = self._converged or self._decrement <= STALLED * self._local.deviance
-            self.done = True
-            return
-        self._shorten(self.trial.step, self._length / 2)
-
-    def _shorten(self, step: Floats, length: float) -> None:
-        self._length = length
-        self.trial = Trial(self.trial.columns, self._theta + length * step, step)
-
-    def _accept(self, local: SummedLocal) -> None:
-        """Move to the trial, and propose the next step."""
-        self._theta, self._local = self.trial.theta, local
-        gradient, information = local.gradient.ravel(), local.gram(np.empty((0, 0)))
-        self._n_iterations += 1
-        if self._converged or self._n_iterations > MAX_ITERATIONS or not np.isfinite(information).all():
-            self.done = True
-            return
-        step = solve(information, gradient).reshape(self._theta.shape)
-        self._decrement = float(gradient @ step.ravel())
-        self._converged = self._decrement <= TOLERANCE
-        self._n_halvings = 0
-        self.trial = Trial(self.trial.columns, self._theta, step)
-        self._shorten(step, 1.0)
-
-    def optimum(self) -> _Optimum:
-        assert self._local is not None
-        separated = self._reach > DIVERGING_STEP and self._recession >= -RECEDES * self._reach
-        trial = Trial(self.trial.columns, self._theta, self.trial.step)
-        return _Optimum(trial, self._local, self._converged or separated, separated)
+    return SummedLocal(float(deviance), float(pearson), gradient, information, total.largest[i])
 
 
 # --- the problem -----------------------------------------------------------------------------------------------------
@@ -270,6 +220,8 @@ class StreamedProblem:
     kind : {"logistic", "poisson"}
     shortlist : int or None
     """
+
+    sizes_by = "ebic"
 
     sample: SourceSample
     kind: str
@@ -305,10 +257,10 @@ class StreamedProblem:
         encoding = sample.encoding or Encoding(names, (None,) * sample.n_features)
         return Recipe(sample.layout, encoding, self.design.centre[0], self.design.scale, sample.moments.labels)
 
-    def model(self, criterion: Any, units: Units, candidates: NDArray[np.intp], n_candidates: int) -> StreamedGLM:
-        """A model of candidate columns that form a number of units."""
+    def model(self, criterion: Any, units: Units, candidates: NDArray[np.intp], choices: Choices) -> StreamedGLM:
+        """A model of candidate columns."""
         likelihood = self._likelihood()
-        resolved = as_criterion(criterion, likelihood, n_candidates)  # type: ignore[arg-type]
+        resolved = as_criterion(criterion, likelihood, choices)  # type: ignore[arg-type]
         labels = self.sample.moments.labels
         classes = None if labels is None else tuple(labels.tolist())
         source, design = self.sample.source, self.design

@@ -41,10 +41,11 @@ class SummedDesign:
 
 
 class SummedLocal(Pointwise):
-    """A likelihood at one fit, from sums over all rows."""
+    """A likelihood at one fit, from sums over all rows; see `Evaluation`."""
 
-    def __init__(self, deviance: float, pearson: float, gradient: Floats, information: Floats) -> None:
-        self.deviance, self._pearson, self.gradient, self._information = deviance, pearson, gradient, information
+    def __init__(self, deviance: float, pearson: float, gradient: Floats, information: Floats, reach: float) -> None:
+        self.deviance, self._pearson, self.gradient, self.information = deviance, pearson, gradient, information
+        self.reach = reach
 
     @property
     def pearson(self) -> float:
@@ -59,7 +60,7 @@ class SummedLocal(Pointwise):
         return np.empty((0, self.gradient.shape[1], self.gradient.shape[1]))
 
     def gram(self, Z: Floats, *, observed: bool = False) -> Floats:
-        return self._information
+        return self.information
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,10 @@ class SummedLikelihood:
 
     has_intercept = True
     has_dispersion = False
+
+    @property
+    def may_overdisperse(self) -> bool:
+        return self.name == "poisson"
 
     @property
     def df(self) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, reduce
 from operator import add
@@ -16,6 +16,7 @@ from dropstep.data.table import refuse_missing
 from dropstep.models.least_squares.problem import Problem, from_moments, problem_of
 
 Indices = NDArray[np.intp]
+Rows = Callable[[], Indices]
 
 MIN_ROWS_PER_VALUE = 2  # moments of all blocks may have as many numbers as X has, divided by this
 
@@ -43,22 +44,24 @@ class MomentBlocks:
     total: Moments
     exact: bool
 
-    def halves(self, chosen: Indices) -> tuple[Problem, Problem]:
-        """The problem of the union of some blocks, and that of the other blocks."""
+    def halves(self, chosen: Indices) -> tuple[tuple[Problem, Rows], tuple[Problem, Rows]]:
+        """The problem of the union of some blocks, and that of the other blocks; with functions that find the rows."""
         half = union([self.moments[b] for b in chosen.tolist()])
         return self._problem(half, chosen, inside=True), self._problem(self.total - half, chosen, inside=False)
 
-    def _problem(self, moments: Moments, chosen: Indices, *, inside: bool) -> Problem:
+    def _problem(self, moments: Moments, chosen: Indices, *, inside: bool) -> tuple[Problem, Rows]:
         problem = from_moments(moments)
-        if not self.exact:
-            return problem
+
+        @cache
+        def rows() -> Indices:
+            return np.flatnonzero(np.isin(self.block, chosen) == inside)
 
         @cache
         def from_rows() -> Problem:
-            part = self.sample.at(np.flatnonzero(np.isin(self.block, chosen) == inside))
+            part = self.sample.at(rows())
             return problem_of(part.table, part.target, part.weights, "columns")
 
-        return replace(problem, finer=from_rows)
+        return replace(problem, finer=from_rows) if self.exact else problem, rows
 
 
 def union(parts: Sequence[Moments]) -> Moments:

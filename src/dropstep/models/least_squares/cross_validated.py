@@ -43,7 +43,7 @@ class CrossValidatedLeastSquares:
         Makes the same parts from columns; None if they are, or if the solver was given.
     """
 
-    sample_unit = "training rows"
+    sample_unit, reads_tails = "training rows", True
 
     def __init__(
         self, parts: Parts, units: Units, max_features: int | None, from_columns: Callable[[], Parts] | None

@@ -13,7 +13,7 @@ from dropstep.coefficients import Coefficients
 from dropstep.data.moments import Moments
 from dropstep.data.sample import Rows, Sample
 from dropstep.data.sources import RowSource
-from dropstep.models.base import Bools, Units
+from dropstep.models.base import Bools, Choices, Units
 from dropstep.models.folds import Fold
 from dropstep.models.held_out import Losses
 from dropstep.models.least_squares.cross_validated import CrossValidatedLeastSquares, Parts
@@ -88,6 +88,8 @@ class CrossValidatedFamily:
 class CrossValidatedProblem:
     """The problem of all rows and those of the folds, the sample that they are of, and how they were made."""
 
+    sizes_by = "cv"
+
     parts: Parts
     sample: Sample
     folds: tuple[Fold, ...]
@@ -103,7 +105,7 @@ class CrossValidatedProblem:
         return self.parts[0].equations.diagonal > 0
 
     def model(
-        self, criterion: Any, units: Units, candidates: NDArray[np.intp], n_candidates: int
+        self, criterion: Any, units: Units, candidates: NDArray[np.intp], choices: Choices
     ) -> CrossValidatedLeastSquares:
         """A model of candidate columns."""
         from_columns = None

@@ -149,6 +149,12 @@ class Explained:
         """inv(L). A product with it takes no BLAS: threads that SciPy's would start compete with those of NumPy's."""
         return np.asarray(linalg.lapack.dtrtri(self.root, lower=1)[0])
 
+    def pillai(self, update: RankUpdate) -> float:
+        """Pillai's trace of one unit given the selected ones: the partial R2, for one feature and one target."""
+        v = update.vectors[0]
+        squares = np.maximum(np.linalg.eigvalsh(v @ np.linalg.solve(self.positive, v.T)), 0.0)
+        return float((squares / (1 + squares) if self.problem.sign > 0 else np.minimum(squares, 1.0)).sum())
+
     def partial(self, update: RankUpdate, *, adding: bool) -> Floats:
         """Partial Wilks' lambda of each unit given the others: with the unit over without it, 1 for no effect."""
         sign = 1 if adding == (self.problem.sign > 0) else -1

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -20,9 +20,10 @@ from dropstep.data.sample import Features, Rows, Sample, sample_of
 from dropstep.data.sources import RowSource
 from dropstep.data.sources.sample import SourceSample, source_sample
 from dropstep.data.target import Categorical, Continuous, Target, as_target
-from dropstep.models.base import Bools, Family, Floats, Units
+from dropstep.models.base import Bools, Choices, Family, Floats, Units
 from dropstep.models.folds import Fold
 from dropstep.models.held_out import Losses, class_losses, predictor, row_weights
+from dropstep.models.least_squares.block_residuals import BlockResiduals
 from dropstep.models.least_squares.blocks import MomentBlocks, blocks_of, prefers_blocks
 from dropstep.models.least_squares.criteria import Criterion, OfRows, as_criterion
 from dropstep.models.least_squares.fold_problems import fold_problems, lacks_classes, sample_folds, without_lone_rows
@@ -31,6 +32,7 @@ from dropstep.models.least_squares.model import LeastSquares
 from dropstep.models.least_squares.notes import notes
 from dropstep.models.least_squares.permutation import PermutedResiduals
 from dropstep.models.least_squares.problem import Problem, choose_solver, from_moments, problem_of
+from dropstep.models.least_squares.row_residuals import RowResiduals
 from dropstep.models.least_squares.rows import RegressionRows
 from dropstep.models.resampling import Evaluation
 from dropstep.parameters import Parameters
@@ -121,7 +123,7 @@ class LeastSquaresFamily:
             return
         limit = max_features if sample.choice.members is None and sample.encoding is None else None
         for (train, _), fold in zip(trimmed, fold_problems(sample, trimmed, solver, limit)[1], strict=True):
-            yield sample, LeastSquaresProblem(fold.training, sample, max_features, train)
+            yield sample, LeastSquaresProblem(fold.training, sample, max_features, partial(_same, train))
 
     def losses(self, sample: Sample, fold: Fold, columns: Sequence[int], fit: Coefficients) -> Losses:
         """Mean squared error and its root; log loss and error rate of classes."""
@@ -171,6 +173,10 @@ class LeastSquaresFamily:
         return None if found is None else LeastSquaresBlocks(found, max_features)
 
 
+def _same(rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    return rows
+
+
 @dataclass(frozen=True, eq=False)
 class LeastSquaresBlocks:
     """Blocks of rows, and the number of units that may be selected."""
@@ -180,8 +186,11 @@ class LeastSquaresBlocks:
 
     def halves(self, chosen: NDArray[np.intp]) -> tuple[LeastSquaresProblem, LeastSquaresProblem]:
         """The problem of the union of some blocks, and that of the other blocks."""
-        first, second = self.of.halves(chosen)
-        return LeastSquaresProblem(first, None, self.max_features), LeastSquaresProblem(second, None, self.max_features)
+        (first, its_rows), (second, other_rows) = self.of.halves(chosen)
+        return (
+            LeastSquaresProblem(first, self.of.sample, self.max_features, its_rows),
+            LeastSquaresProblem(second, self.of.sample, self.max_features, other_rows),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,12 +200,16 @@ class LeastSquaresProblem:
     equations: Problem
     whole: AnySample | None = None
     max_features: int | None = None
-    rows: NDArray[np.intp] | None = None  # None is all rows
+    rows: Callable[[], NDArray[np.intp]] | None = None  # None is all rows
 
     @cached_property
     def sample(self) -> AnySample | None:
         """The sample of these rows, which are copied if a criterion or a rule reads them."""
-        return self.whole if self.rows is None or not isinstance(self.whole, Sample) else self.whole.at(self.rows)
+        return self.whole if self.rows is None or not isinstance(self.whole, Sample) else self.whole.at(self.rows())
+
+    @property
+    def sizes_by(self) -> str:
+        return "ebic" if self.equations.kind == "linear" else "trace"
 
     @property
     def n_columns(self) -> int:
@@ -206,14 +219,17 @@ class LeastSquaresProblem:
     def varying(self) -> Bools:
         return self.equations.equations.diagonal > 0
 
-    def model(self, criterion: Any, units: Units, candidates: NDArray[np.intp], n_candidates: int) -> LeastSquares:
-        """A model of candidate columns that form a number of units."""
+    def model(self, criterion: Any, units: Units, candidates: NDArray[np.intp], choices: Choices) -> LeastSquares:
+        """A model of candidate columns."""
         problem = self.equations
-        resolved = as_criterion(criterion, problem.kind).resolve(problem, candidates, n_candidates)
+        resolved = as_criterion(criterion, problem.kind).resolve(problem, candidates, choices)
         rows = self._rows(resolved) if isinstance(resolved, OfRows) else None
         model = LeastSquares(problem, resolved, units, self.max_features, rows)
         if isinstance(self.whole, Sample):
-            model.permuted = PermutedResiduals(lambda: self.sample, units, candidates, problem.test)
+            model.residuals = RowResiduals(self.whole, units, self.rows)
+            model.permuted = PermutedResiduals(model.residuals, candidates, problem.test)
+        elif isinstance(self.whole, SourceSample) and self.whole.source.can_reread:
+            model.residuals = BlockResiduals(self.whole, units)
         return model
 
     def _rows(self, criterion: Criterion) -> RegressionRows:

@@ -14,6 +14,7 @@ Floats = NDArray[np.float64]
 N_SWEEPS = 50  # of the coordinate descent, at most
 CONVERGED = 1e-4  # relative change of s at which it stops
 DEPENDENT = 1e-9  # smallest eigenvalue of a correlation matrix that counts as positive definite
+DIGITS = 6  # of correlations that identify a table: sums of blocks, in any order, agree in more
 
 
 def with_knockoffs(problem: Problem, columns: NDArray[np.intp], seed: int) -> Problem:
@@ -21,7 +22,8 @@ def with_knockoffs(problem: Problem, columns: NDArray[np.intp], seed: int) -> Pr
 
     With U = X - X inv(Sigma) S and noise Z, the knockoffs are U + Z F with F'F = 2 S - S inv(Sigma) S. If there are
     enough rows, Z has orthonormal columns orthogonal to X, so that products of knockoffs are exactly those of the
-    features, and Z'y is a random direction of the residual of y on X; otherwise Z is normal.
+    features, and Z'y is a random direction of the residual of y on X; otherwise Z is normal. The noise depends on the
+    seed and on the table: one direction for all tables of a shape would favour the same features in each.
     """
     n, p, base = problem.n, len(columns), problem.base
     cross = problem.equations.cross[columns]
@@ -37,9 +39,16 @@ def with_knockoffs(problem: Problem, columns: NDArray[np.intp], seed: int) -> Pr
     correlation, cross = scatter / np.outer(scale, scale), cross / scale[:, None]
     if np.linalg.eigvalsh(correlation)[0] < DEPENDENT:
         raise ValueError("Knockoffs need linearly independent features; exclude those that depend on others")
-    G = _products(correlation, cross, base, n, np.random.default_rng(seed))
+    rng = np.random.default_rng([seed, *_identity(cross, base)])
+    G = _products(correlation, cross, base, n, rng)
     moments = Moments(None, np.array([n]), np.zeros((1, len(G))), G, len(base))
     return from_moments(moments)
+
+
+def _identity(cross: Floats, base: Floats) -> list[int]:
+    """Rounded correlations of features and targets as whole numbers from 0: they do not depend on scale or blocks."""
+    correlations = cross / np.sqrt(np.diagonal(base))
+    return [int(r) for r in np.rint((correlations.ravel() + 1) * 10**DIGITS)]
 
 
 def _products(S: Floats, C: Floats, Y: Floats, n: float, rng: np.random.Generator) -> Floats:

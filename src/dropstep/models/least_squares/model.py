@@ -6,7 +6,7 @@ import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,19 +14,25 @@ from numpy.typing import NDArray
 from dropstep.coefficients import Coefficients
 from dropstep.models.base import Bools, Floats, Indices, Scan, Units
 from dropstep.models.capabilities import BestSets
+from dropstep.models.least_squares.block_residuals import BlockResiduals
 from dropstep.models.least_squares.coefficients import Solution, coefficients
 from dropstep.models.least_squares.criteria import Criterion, Size
 from dropstep.models.least_squares.explained import Explained
 from dropstep.models.least_squares.moves import moves_of
 from dropstep.models.least_squares.permutation import PermutedResiduals
 from dropstep.models.least_squares.problem import Problem
+from dropstep.models.least_squares.row_residuals import RowResiduals
 from dropstep.models.least_squares.rows import RegressionRows, RowFit
 from dropstep.models.least_squares.updates import RankUpdate
 from dropstep.projection.projection import Projection
 from dropstep.result import PartialTest, StopReason
 
+LogTail = Callable[[int, float, float, float], float | None]  # of a move, Pillai's trace, the size and its rank
+
 SEPARATED = 1e13  # trace at which classes are separated as far as float64 can express
 FEW_DIGITS = 1e-8  # share of the sum of squares below which a residual is computed from rows instead of a Gram matrix
+MAX_AHEAD = 64  # candidates whose tests in the tails are computed in one pass over blocks of rows
+LIKELY = 0.05  # level, divided by the number of candidates, at which one is likely to be added
 BETWEEN = 1e-6  # share of its scatter that a feature must have between classes to separate them
 
 
@@ -37,6 +43,10 @@ class LeastSquares:
     """
 
     sample_unit = "rows"
+
+    @property
+    def reads_tails(self) -> bool:
+        return self.residuals is not None
 
     def __init__(
         self,
@@ -50,6 +60,7 @@ class LeastSquares:
         self._max_size = math.inf if max_features is None or units.members is not None else float(max_features)
         self.criterion_info = criterion.info
         self.permuted: PermutedResiduals | None = None  # where the rows are known
+        self.residuals: RowResiduals | BlockResiduals | None = None  # the same
         self._selected: list[int] = []
         self._solution: Solution | None = None
         self._start(problem)
@@ -120,10 +131,38 @@ class LeastSquares:
             gains,
             feasible,
             n_evaluations=len(units),
-            tests=PartialTests(explained, update, size.rank, feasible, adding=True),
+            tests=PartialTests(explained, update, size.rank, feasible, self._log_tails(units, without)),
             reason=None if some_feasible else self._why_infeasible(update),
             nulls=None if self.permuted is None or without is not None else self.permuted.given(self._selected),
         )
+
+    def _log_tails(self, units: Indices, without: int | None) -> LogTail:
+        """The tests in the tails of adding each unit, computed when they are needed."""
+        rows, selected = self.residuals, [unit for unit in self._selected if unit != without]
+
+        def log_tail(at: int, pillai: float, size: float, rank: float) -> float | None:
+            if rows is None:
+                return None
+            statistic, df, unit = (self.problem.n - 1 - size) * pillai, rank * self.problem.n_targets, int(units[at])
+            ahead = partial(self._ahead, unit, units) if without is None else None
+            return rows.log_tail(unit, selected, statistic, df, ahead)
+
+        return log_tail
+
+    def _ahead(self, unit: int, units: Indices) -> list[int]:
+        """Units that are likely to be added after a unit: forward, while they are significant."""
+        model, ahead = self.copy(), list[int]()
+        while len(ahead) < MAX_AHEAD and model.saturated() is None:
+            model.add([unit])
+            scan = model.additions(np.setdiff1d(units, model._selected))
+            if not len(scan.units) or scan.tests is None:
+                break
+            at = int(scan.gains.argmax())
+            if not scan.tests.is_significant(at, LIKELY / len(units)):
+                break
+            unit = int(scan.units[at])
+            ahead.append(unit)
+        return ahead
 
     def removals(self, units: Indices) -> Scan:
         """Losses of removing each selected unit."""
@@ -133,7 +172,7 @@ class LeastSquares:
         if self.explained.rows is not None:
             update.rows = self.explained.rows.removals(self.units, units)
         losses = self.criterion.losses(self.explained, update, self.size, self.score)
-        tests = PartialTests(self.explained, update, self.size.rank - update.rank, update.feasible, adding=False)
+        tests = PartialTests(self.explained, update, self.size.rank - update.rank, update.feasible)
         return Scan(units, losses, np.ones(len(units), dtype=bool), n_evaluations=len(units), tests=tests)
 
     def confirm(self, units: Indices, without: int | None = None) -> Scan:
@@ -262,13 +301,18 @@ class LeastSquares:
 
 
 class PartialTests:
-    """Partial F tests of units, by partial Wilks' lambda."""
+    """Partial F tests of units, by partial Wilks' lambda; of removals, if there are no tests in the tails."""
 
     def __init__(
-        self, explained: Explained, update: RankUpdate, size: Floats | float, feasible: Bools, *, adding: bool
+        self,
+        explained: Explained,
+        update: RankUpdate,
+        size: Floats | float,
+        feasible: Bools,
+        log_tail: LogTail | None = None,
     ) -> None:
         self._explained, self._update, self._size = explained, update, size
-        self._feasible, self._adding = feasible, adding
+        self._feasible, self._log_tail, self._adding = feasible, log_tail, log_tail is not None
         self._of_one: dict[int, float] = {}
 
     @cached_property
@@ -308,6 +352,13 @@ class PartialTests:
         """The partial F test of one of the units; None if it brings no independent feature."""
         test, partial = self._explained.problem.test, self._partial_of(at)
         return test.f_test(partial, _at(self._size, at), _at(self._update.rank, at))
+
+    def log_tail(self, at: int) -> float | None:
+        """Logarithm of the p-value of an addition in the tails; None where the partial F test holds."""
+        if self._log_tail is None:
+            return None
+        pillai = self._explained.pillai(self._update.only(at))
+        return self._log_tail(at, pillai, _at(self._size, at), _at(self._update.rank, at))
 
     def _partial_of(self, at: int) -> float:
         """Partial Wilks' lambda of one of the units, computed once."""

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.data.sample import Sample
-from dropstep.data.target import Categorical
-from dropstep.models.base import Units
+from dropstep.models.least_squares.row_residuals import RowResiduals, normalised, orthonormal
 from dropstep.models.least_squares.wilks import WilksTest
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 BLOCK_SIZE = 2**21  # values of X that are centred and projected at a time
-DEPENDENT = 1e-10  # relative residual sum of squares below which a column counts as linearly dependent
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,26 +27,16 @@ class PermutedResiduals:
 
     Attributes
     ----------
-    read : callable
-        Returns the sample.
-    units : Units
+    rows : RowResiduals
     candidates : ndarray of int
         Columns of the units that could be chosen.
     test : WilksTest
     """
 
-    read: Callable[[], Any]
-    units: Units
+    rows: RowResiduals
     candidates: Indices
     test: WilksTest
     _known: dict[Any, tuple[dict[int, float], Floats]] = field(default_factory=dict)
-
-    @cached_property
-    def sample(self) -> Sample:
-        """The rows."""
-        sample = self.read()
-        assert isinstance(sample, Sample)
-        return sample
 
     def given(self, selected: Sequence[int]) -> GivenSelection:
         """The null distribution under a selection, computed when it is needed."""
@@ -68,17 +54,18 @@ class PermutedResiduals:
 
     def _statistics(self, selected: tuple[int, ...], n_permutations: int, seed: int) -> tuple[dict[int, float], Floats]:
         """The statistic of each candidate, and the largest one for each permutation."""
-        if self.sample.weights is not None:
+        rows = self.rows
+        if rows.weights is not None:
             raise ValueError("Permutation exchanges rows, which weights make unlike; use Significance, or repeat rows")
-        basis = self._basis(selected)
-        residual = _orthogonal(self._targets(), basis)
+        basis, residual = rows.given(selected).basis, rows.given(selected).residual
         rng, n = np.random.default_rng(seed), len(residual)
         orders = [np.arange(n), *(rng.permutation(n) for _ in range(n_permutations))]
         R = _whitened(residual[np.array(orders)], basis)  # permutations x rows x targets
         out = set(selected)
-        eligible = np.zeros(self.sample.table.n_features, dtype=bool)
+        eligible = np.zeros(rows.sample.table.n_features, dtype=bool)
         eligible[self.candidates] = True
-        pool = [u for u in range(self.units.n) if u not in out and eligible[list(self.units.columns([u]))].any()]
+        units = rows.units
+        pool = [u for u in range(units.n) if u not in out and eligible[list(units.columns([u]))].any()]
         flat = np.ascontiguousarray(np.moveaxis(R, 1, 0).reshape(n, -1))
         shares, ranks = self._shares(pool, basis, flat, R.shape[2])
         if len(set(ranks.tolist()) - {0}) > 1:
@@ -88,40 +75,15 @@ class PermutedResiduals:
         own = dict(zip(pool, shares[:, 0].tolist(), strict=True))
         return own, shares[:, 1:].max(axis=0, initial=0.0)
 
-    def _basis(self, selected: tuple[int, ...]) -> Floats:
-        """An orthonormal basis of the intercept and the selected columns."""
-        columns = list(self.units.columns(selected))
-        X = self.sample.table.columns(columns).astype(np.float64)
-        ones = np.full((len(X), 1), 1 / np.sqrt(len(X)))
-        X = _orthogonal(X, ones)
-        scale = np.sqrt(np.einsum("ij,ij->j", X, X))
-        X = X[:, scale > 0] / scale[scale > 0]
-        Q, R = np.linalg.qr(X)
-        return np.hstack([ones, Q[:, np.abs(np.diagonal(R)) > np.sqrt(DEPENDENT)]])
-
-    def _targets(self) -> Floats:
-        target = self.sample.target
-        if not isinstance(target, Categorical):
-            return np.asarray(target.values)
-        return np.asarray(target.codes[:, None] == np.arange(1, len(target.labels)), dtype=np.float64)
-
     def _shares(self, pool: list[int], basis: Floats, R: Floats, n_targets: int) -> tuple[Floats, Indices]:
         """Share of the permuted residuals that each unit explains, by one product per block of columns; its rank."""
-        table, single = self.sample.table, self.units.members is None
+        rows, single = self.rows, self.rows.units.members is None
         found, ranks = np.zeros((len(pool), R.shape[1] // n_targets)), np.zeros(len(pool), dtype=np.intp)
-        step = max(1, BLOCK_SIZE // table.n_rows) if single else 1
+        step = max(1, BLOCK_SIZE // len(R)) if single else 1
         for start in range(0, len(pool), step):
             here = pool[start : start + step]
-            X = table.columns(self.units.columns(here)).astype(np.float64)
-            X -= X.mean(axis=0)
-            own = np.einsum("ij,ij->j", X, X)
-            E = _orthogonal(X, basis)
-            residual_ss = np.einsum("ij,ij->j", E, E)
-            kept = residual_ss > DEPENDENT * own
-            E = E[:, kept] / np.sqrt(residual_ss[kept])
-            if not single:
-                Q, T = np.linalg.qr(E)
-                E = Q[:, np.abs(np.diagonal(T)) > np.sqrt(DEPENDENT)]
+            X = rows.columns(rows.units.columns(here))
+            E, kept = normalised(X, basis) if single else (orthonormal(X, basis), None)
             if not E.shape[1]:
                 continue
             explained = ((E.T @ R) ** 2).reshape(E.shape[1], -1, n_targets).sum(axis=2)
@@ -146,13 +108,6 @@ class GivenSelection:
     def p_value(self, unit: int, n_permutations: int, seed: int) -> float:
         """Share of the permutations, the data themselves counted as one, whose largest statistic reaches the unit's."""
         return self.residuals.p_value(unit, self.selected, n_permutations, seed)
-
-
-def _orthogonal(X: Floats, basis: Floats) -> Floats:
-    """What a basis leaves of columns, in two passes for the digits."""
-    for _ in range(2):
-        X = X - basis @ (basis.T @ X)
-    return X
 
 
 def _whitened(R: Floats, basis: Floats) -> Floats:

@@ -40,16 +40,6 @@ class WilksTest:
         a, b, power = self._null_distribution(size, rank)
         return float(special.betaincinv(a, b, level) ** power) if a > 0 and b > 0 else 0.0
 
-    def log_critical(self, level: Floats, size: Floats, rank: float) -> Floats:
-        """Logarithms of `critical`, to the last digit also where it is near 1; -inf without degrees of freedom."""
-        a, b, power = np.array([self._null_distribution(k, rank) for k in size.tolist()]).T
-        judged = (a > 0) & (b > 0)
-        a, b = np.where(judged, a, 1.0), np.where(judged, b, 1.0)
-        quantile, complement = special.betaincinv(a, b, level), special.betainccinv(b, a, level)
-        near_one = np.log1p(-np.minimum(complement, 0.5))
-        log_quantile = np.where(quantile < 0.5, np.log(np.maximum(quantile, TINIEST)), near_one)
-        return np.where(judged, power * log_quantile, -np.inf)
-
     def log_p_value(self, partial: Floats, size: Floats | float, rank: Floats | float) -> Floats:
         """Logarithm of the p-value of each partial Wilks' lambda, finite where the p-value itself underflows."""
         sizes, ranks, _ = np.broadcast_arrays(size, rank, partial)

@@ -59,9 +59,10 @@ def holdout_sentences(found: HeldOut) -> str:
         text += f" This is worse than {without}, which needs no features."
     if found.inference is not None and found.inference.rows:
         text += (
-            f" Coefficients and {found.inference.level:.0%} intervals fitted on these rows are not biased by the "
-            "selection."
+            f" Coefficients and {found.inference.level:.0%} intervals fitted on these rows, with "
+            f"{found.inference.standard_errors}, are not biased by the selection."
         )
+        text += "".join(f" Note: {note}." for note in found.inference.notes)
     return text
 
 

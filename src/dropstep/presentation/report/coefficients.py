@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dropstep.coefficients import Coefficients
-from dropstep.presentation.coefficients import DEPENDENT, Line, heads, lines, sentences
+from dropstep.presentation.coefficients import Line, heads, lines, sentences
 from dropstep.presentation.html import Html, feature_name, tag
 from dropstep.presentation.report.section import Section, section, table
 from dropstep.presentation.text import count
@@ -31,7 +31,7 @@ def coefficients(fit: Coefficients) -> Section:
 
 
 def _row(line: Line, several: bool) -> Html:
-    note = (" ", tag("span", DEPENDENT, class_="quiet")) if line.dependent else ()
+    note = (" ", tag("span", line.remark, class_="quiet")) if line.remark else ()
     return tag(
         "tr",
         *([tag("td", feature_name(line.target))] if several else []),

@@ -225,8 +225,7 @@ def steps(path: SelectionPath) -> Section:
     head = [("Step", "num"), ("Action", None), ("Gain", "num"), (path.criterion, "num"), ("p", "num"), ("Pool", "num")]
     caption = (
         "Phase, action, features and gain of each step, with the score after it, the p-value of the features added or "
-        "removed given the other selected features, and the pool size. The features were chosen on the same rows, so "
-        "the p-values are optimistically biased."
+        "removed given the other selected features, and the pool size."
     )
     rows = [_step(path, i, step) for i, step in enumerate(path.steps, start=1)]
     listed = tag("details", tag("summary", f"All {count(len(rows), 'step')}"), table(caption, head, rows, "steps"))

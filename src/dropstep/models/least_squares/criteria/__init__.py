@@ -50,7 +50,7 @@ __all__ = [
 _OF_REGRESSION = (RSS, R2, AdjustedR2, MallowsCp, AIC, AICc, BIC, EBIC, HannanQuinn, Sawa, Amemiya, PRESS)
 _OF_CLASSES = (Trace, Pillai, Wilks, Roy)
 CRITERIA: dict[str, type[Criterion]] = {criterion.name: criterion for criterion in (*_OF_REGRESSION, *_OF_CLASSES)}
-DEFAULT = {"linear": "ebic", "discriminant": "trace"}
+DEFAULT = {"linear": "r2", "discriminant": "trace"}
 
 
 def as_criterion(criterion: str | Criterion, kind: str) -> Criterion:

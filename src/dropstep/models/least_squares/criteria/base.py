@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.models.base import CriterionInfo
+from dropstep.models.base import Choices, CriterionInfo
 from dropstep.models.least_squares.explained import Explained
 from dropstep.models.least_squares.problem import Problem
 from dropstep.models.least_squares.updates import RankUpdate
@@ -49,7 +49,7 @@ class Criterion:
         """What rules need to know."""
         return CriterionInfo(self.name, self.penalised, self.monotone, self.share)
 
-    def resolve(self, problem: Problem, candidates: NDArray[np.intp], n_units: int) -> Criterion:
+    def resolve(self, problem: Problem, candidates: NDArray[np.intp], choices: Choices) -> Criterion:
         """The criterion with the parameters that it takes from the problem and its candidates filled in."""
         return self
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from numbers import Integral
 from typing import Any
 
@@ -13,17 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from dropstep.models.base import CriterionInfo
+from dropstep.models.base import Choices, CriterionInfo
+from dropstep.models.information import log_choices
 from dropstep.models.least_squares.criteria.base import OfDeterminant, OfRows, OfTrace, Size, check_finite
 from dropstep.models.least_squares.explained import Explained
 from dropstep.models.least_squares.problem import Problem
 from dropstep.models.least_squares.updates import RankUpdate
-from dropstep.models.least_squares.wilks import WilksTest
 from dropstep.projection.projection import Projection
 
 Floats = NDArray[np.float64]
 
-LEVEL = 0.05  # of the test that the first feature must pass under the corrected EBIC
 FULL_LEVERAGE = 1e-9  # 1 - leverage of a row up to which the others do not determine its prediction
 SINGULAR = 1e-11  # relative eigenvalue of the full model's residual below which sigma2 cannot be taken from it
 
@@ -111,7 +109,7 @@ class MallowsCp(OfTrace):
     def info(self) -> CriterionInfo:
         return replace(super().info, share=self.per_sample)
 
-    def resolve(self, problem: Problem, candidates: NDArray[np.intp], n_units: int) -> MallowsCp:
+    def resolve(self, problem: Problem, candidates: NDArray[np.intp], choices: Choices) -> MallowsCp:
         if self.sigma2 is not None:
             sigma = self.sigma2 * np.eye(problem.n_targets)
         else:
@@ -178,7 +176,7 @@ class Sawa(OfTrace):
         if self.sigma2 is not None:
             check_finite("sigma2", self.sigma2, above=0)
 
-    def resolve(self, problem: Problem, candidates: NDArray[np.intp], n_units: int) -> Sawa:
+    def resolve(self, problem: Problem, candidates: NDArray[np.intp], choices: Choices) -> Sawa:
         if problem.n_targets > 1:
             raise ValueError(
                 f"criterion 'sawa' is defined for one target; y has {problem.n_targets}: use criterion='bic', or one "
@@ -272,21 +270,15 @@ class BIC(OfDeterminant):
 
 @dataclass(frozen=True)
 class EBIC(OfDeterminant):
-    """BIC + 2 gamma log(number of selections of this size) (Chen and Chen 2008), corrected for small samples.
+    """BIC + 2 gamma log(number of selections of this size) (Chen and Chen 2008).
 
-    Chen and Chen charge the i-th of m units, of rank d, d q log n + 2 gamma log((m - i + 1) / i) for q targets. The
-    corrected criterion multiplies this by Bartlett's factor n / (n - 1 - i d - (q - d + 1) / 2), so that the likelihood
-    ratio has its asymptotic distribution where rows are few, and never charges less than the exact partial F test at
-    level 0.05 i / (m - i + 1) takes. The combinatorial term is at least 0, so that every unit is charged at every size.
-    On noise nothing is selected at least 95 times in 100; for many rows it is Chen and Chen's criterion. Units of
-    different rank are charged as units of their mean rank.
+    The combinatorial part counts units, and is constant from half of those that could be chosen on, so that every unit
+    is charged at every size; included units are not counted. The BIC part counts linearly independent features.
 
     Parameters
     ----------
     gamma : float, default=1.0
-        Weight of the combinatorial term; 0 is BIC.
-    corrected : bool, default=True
-        False is Chen and Chen's formula.
+        Weight of the combinatorial part; 0 is BIC.
     n_candidates : int or None, default=None
         Number of units that could be chosen; None counts them.
     """
@@ -294,49 +286,21 @@ class EBIC(OfDeterminant):
     name, kind, penalised, share = "ebic", "linear", True, False
 
     gamma: float = 1.0
-    corrected: bool = True
     n_candidates: int | None = None
+    n_included: int = field(default=0, repr=False)
 
     def __post_init__(self) -> None:
         check_finite("gamma", self.gamma)
-        if not isinstance(self.corrected, bool | np.bool_):
-            raise ValueError(f"corrected must be True or False; got {self.corrected!r}")
         n = self.n_candidates
         if n is not None and (not isinstance(n, Integral) or isinstance(n, bool) or n < 1):
             raise ValueError(f"n_candidates must be None or a whole number from 1; got {n!r}")
 
-    def resolve(self, problem: Problem, candidates: NDArray[np.intp], n_units: int) -> EBIC:
-        return self if self.n_candidates is not None else replace(self, n_candidates=max(1, n_units))
+    def resolve(self, problem: Problem, candidates: NDArray[np.intp], choices: Choices) -> EBIC:
+        n_candidates = max(1, choices.n) if self.n_candidates is None else self.n_candidates
+        return replace(self, n_candidates=n_candidates, n_included=choices.n_included)
 
     def score(self, logdet: Any, size: Size, problem: Problem) -> Any:
-        rank, units = size
-        if isinstance(rank, float):
-            penalty: Any = self._penalty(rank, units, problem)
-        else:
-            ranks, which = np.unique(rank, return_inverse=True)
-            penalty = np.array([self._penalty(r, units, problem) for r in ranks.tolist()])[which]
-        return _log_likelihood(logdet, problem) + math.log(problem.n) * problem.n_targets + penalty
-
-    def _penalty(self, rank: float, units: float, problem: Problem) -> float:
-        n, q, m, units = problem.n, problem.n_targets, self.n_candidates or 1, max(units, float(rank > 0))
-        if not self.corrected:
-            units = min(units, m)
-            binomial = math.lgamma(m + 1) - math.lgamma(units + 1) - math.lgamma(m - units + 1)
-            return math.log(n) * q * rank + 2 * self.gamma * binomial
-        count = int(units)
-        if rank == units:  # features: as many as a search may need next
-            return _charges(self.gamma, m, 1.0, 8 << (count >> 3).bit_length(), n, problem.df, q)[count]
-        return _charges(self.gamma, m, rank / units, count, n, problem.df, q)[count]
-
-
-@lru_cache(maxsize=256)  # tables of one shape share them, and the quantiles cost as much as a step on a small table
-def _charges(gamma: float, m: int, rank: float, count: int, n: float, df: float, q: int) -> list[float]:
-    """What the corrected EBIC charges 0, 1, ..., `count` units of equal rank, if m could be chosen."""
-    i = np.arange(1.0, count + 1)
-    chances = gamma * np.log(np.maximum((m - i + 1) / i, 1.0))
-    room = df - i * rank - (q - rank + 1) / 2
-    bartlett = np.where(room > 0, n / np.where(room > 0, room, 1.0), np.inf)
-    test = WilksTest(q, df, regression=True)
-    least = -n * test.log_critical(LEVEL * np.exp(-chances), (i - 1) * rank, rank)
-    charges = np.maximum((q * rank * math.log(n) + 2 * chances) * bartlett, least)
-    return [0.0, *charges.cumsum().tolist()]
+        assert self.n_candidates is not None
+        bic = math.log(problem.n) * problem.n_targets * (size.rank + 1)
+        combinatorial = 2 * self.gamma * log_choices(self.n_candidates, size.units - self.n_included)
+        return _log_likelihood(logdet, problem) + bic + combinatorial

@@ -54,7 +54,7 @@ class Tree:
         n, g = self.candidates.n, self.candidates.width
         blocks = np.einsum("bigih->bigh", A.reshape(len(A), n, g, n, g))
         blocks = np.where(present[:, :, None, None], blocks, np.eye(g))
-        return np.sqrt(blocks) if g == 1 else np.linalg.cholesky(blocks)
+        return np.sqrt(blocks) if g == 1 else _cholesky(blocks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +156,17 @@ class Nodes:
             present,
             present if every else self.free[at] & (self.followers[at] < self.followers[at, units][:, None]),
         )
+
+
+def _cholesky(blocks: Floats) -> Floats:
+    """Lower triangular factors; eigenvalues that rounding has made negative are raised."""
+    try:
+        return np.asarray(np.linalg.cholesky(blocks))
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(blocks)
+        least = np.finfo(np.float64).eps * np.abs(values).max(axis=-1, keepdims=True)
+        half = np.sqrt(np.maximum(values, least))[..., :, None] * np.swapaxes(vectors, -1, -2)
+        return np.asarray(np.swapaxes(np.linalg.qr(half)[1], -1, -2))
 
 
 def solve(L: Floats, x: Floats) -> Floats:
