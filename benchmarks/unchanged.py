@@ -100,7 +100,8 @@ def random_problem(seed: int) -> Table:
     if drawn.criterion not in NEW_CRITERIA:
         params["criterion"] = (drawn.criterion, drawn.options) if drawn.options else drawn.criterion
     for name in {"enter", "leave", "drop"} & params.keys():
-        params[name] = vars(params[name]) if hasattr(params[name], "level") else params[name]
+        rule = params[name]
+        params[name] = {"level": rule.level, "correction": rule.correction} if hasattr(rule, "level") else rule
     return Table(f"problem {seed}", f"random problems, {params['strategy']}", drawn.X, drawn.y, [params])
 
 

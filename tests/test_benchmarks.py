@@ -84,7 +84,7 @@ def test_classes_by_thresholds_give_the_set_of_the_paper_s_way():
 def test_recomputing_from_the_data_gives_the_same_path(strategy):
     X, y = Simulated(100, 150, 8)()
     recomputed = Recomputed.of(X, y, NegativeEBIC).run(strategy)
-    assert recomputed == Selector(strategy=strategy).fit(X, y).selected_.tolist()
+    assert recomputed == Selector(strategy=strategy, criterion="ebic").fit(X, y).selected_.tolist()
 
 
 def test_a_trial_tells_what_was_found_and_what_failed():

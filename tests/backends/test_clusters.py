@@ -72,7 +72,7 @@ def agrees(path: SelectionPath, case: str) -> None:
     check(path, select(frame, y, **parameters), None if case == "gaps" else frame)
     blocks = arrow(frame).to_batches(max_chunksize=200)
     assert path.n_passes == select(blocks, y, **parameters).n_passes
-    assert path.n_passes == 1 or "model" in parameters
+    assert path.n_passes == 2 or "model" in parameters  # moments, and tests in the tails
 
 
 # --- Dask ------------------------------------------------------------------------------------------------------------
@@ -119,7 +119,8 @@ def test_dask_reads_the_rows_once_per_newton_step(model: str, monkeypatch: pytes
     assert passes["Summarise"] == passes["Constants"] == 1
     assert 0 < passes["Score"] <= 2 * len(path.steps) + 1  # a scan per step, and one that ends each phase
     assert passes["Evaluate"] <= 12 * (passes["Score"] + 1)  # Newton's method converges in a few steps
-    assert set(passes) == {"Summarise", "Constants", "Score", "Evaluate"}
+    assert passes["Along"] == len([step for step in path.steps if step.action == "add"])  # one test in the tails each
+    assert set(passes) == {"Summarise", "Constants", "Score", "Evaluate", "Along"}
     assert path.n_fits > passes["Evaluate"] / 12
 
 
@@ -143,8 +144,8 @@ def test_dask_adds_partial_results_in_a_tree(monkeypatch: pytest.MonkeyPatch) ->
     with dask.config.set(scheduler="synchronous"):
         path = select(dd.from_pandas(frame, npartitions=150), y)
     check(path, select(frame, y), frame)
-    assert sorted(sizes) == [3, 3, 6, *[8] * 20]  # 150 partitions -> 19 -> 3 -> 1
-    assert received == [1]
+    assert sorted(sizes) == sorted(2 * [3, 3, 6, *[8] * 20])  # 150 partitions -> 19 -> 3 -> 1, in each of two passes
+    assert received == [1, 1]
 
 
 def test_chunks_of_columns_become_small_chunks_of_rows() -> None:
@@ -230,9 +231,9 @@ def test_dask_without_a_client_uses_the_configured_scheduler() -> None:
 
     with dask.config.set(scheduler=scheduler):
         check(select(dd.from_pandas(frame, npartitions=3), y), select(frame, y), frame)
-        assert len(used) == 1
-        check(select(da.from_array(X, chunks=(300, 2)), da.from_array(names)), select(X, names))
         assert len(used) == 2
+        check(select(da.from_array(X, chunks=(300, 2)), da.from_array(names)), select(X, names))
+        assert len(used) == 3  # nothing is selected, so that the tails are not read
 
 
 def test_messages_of_dask() -> None:
@@ -432,6 +433,6 @@ def test_spark_connect(tmp_path: Path) -> None:
     *paths, of_vectors = pickle.loads((tmp_path / "paths").read_bytes())
     for path, (y, parameters) in zip(paths, requests, strict=True):
         check(path, select(frame, y, **parameters), frame)
-        assert path.n_passes == 1
+        assert path.n_passes == 2  # moments, and tests in the tails
     check(of_vectors, select(frame[["a", "b", "c", "y"]], "y"))
     assert of_vectors.selected_names == tuple(f"v[{j}]" for j in of_vectors.selected)

@@ -76,7 +76,7 @@ def test_values() -> None:
 
 def test_identifiers_are_ignored_and_their_gaps_do_not_matter() -> None:
     frame = FRAME.assign(id=[f"r{i}" if i % 7 else None for i in range(300)])
-    for missing, passes in (("drop", 2), ("error", 1)):
+    for missing, passes in (("drop", 3), ("error", 2)):
         path = select(batches(frame), "y", missing=missing)
         expected = select(frame, "y", missing=missing)
         assert path.selected == expected.selected

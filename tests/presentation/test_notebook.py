@@ -1,5 +1,6 @@
 """In a notebook: a path and a selector show themselves, in the colours of the page around them, and progress works."""
 
+import math
 import re
 from dataclasses import replace
 
@@ -53,7 +54,7 @@ def test_a_long_path_stays_short() -> None:
     rng = np.random.default_rng(2)
     X = rng.normal(size=(400, 260))
     y = X @ rng.exponential(size=260) + rng.normal(size=400)
-    path = select(X, y, strategy="forward", max_features=250, enter=-1e9)
+    path = select(X, y, strategy="forward", max_features=250, enter=-math.inf)
     page = Page(path._repr_html_())
     assert len(page.all("tr")) < 230
     assert "and 50 more steps: see to_frame() or report()" in page.text

@@ -1,6 +1,7 @@
 """Pictures of paths: right, and with no text over another, however many features and however long their names."""
 
 import itertools
+import math
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -60,7 +61,7 @@ def three_hundred() -> SelectionPath:
     rng = np.random.default_rng(2)
     X = rng.normal(size=(400, 320))
     y = X @ rng.exponential(size=320) + rng.normal(size=400)
-    return select(X, y, strategy="forward", max_features=300, enter=-1e9)
+    return select(X, y, strategy="forward", max_features=300, enter=-math.inf)
 
 
 def crooked(strategy: str = "stepwise") -> SelectionPath:

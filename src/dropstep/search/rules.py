@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -90,8 +91,8 @@ class Significance:
 
     level: float
     correction: Literal["fdr", "bonferroni"] | None = None
-    n_choices: int = field(default=1, repr=False, compare=False)
-    in_tails: bool = field(default=False, repr=False, compare=False)  # whether what enters is confirmed in the tails
+    n_choices: int = field(default=1, init=False, repr=False, compare=False)  # m, taken from the search
+    in_tails: bool = field(default=False, init=False, repr=False, compare=False)  # True if tails confirm what enters
 
     def __post_init__(self) -> None:
         real = isinstance(self.level, Real) and not isinstance(self.level, bool)
@@ -100,11 +101,14 @@ class Significance:
         if not (self.correction is None or (isinstance(self.correction, str) and self.correction in CORRECTIONS)):
             raise ValueError(f"correction must be None, 'fdr' or 'bonferroni'; got {self.correction!r}")
 
-    def among(self, n_choices: int) -> Significance:
-        """The test, where a number of units could be chosen."""
+    def among(self, n_choices: int, *, in_tails: bool = False) -> Significance:
+        """The test, where a number of units could be chosen; `in_tails`: units that enter are confirmed there."""
         if self.correction == "bonferroni":
             return Significance(self.level / max(1, n_choices))
-        return replace(self, n_choices=max(1, n_choices))
+        resolved = copy(self)
+        object.__setattr__(resolved, "n_choices", max(1, n_choices))
+        object.__setattr__(resolved, "in_tails", in_tails)
+        return resolved
 
     def level_of(self, size: int) -> float:
         """The level at which each of a number of selected units is tested."""
@@ -133,8 +137,8 @@ class Significance:
         return scan.tests
 
 
-# "auto", where the criterion does not charge for size: to enter, to leave, and to drop.
-ENTER, LEAVE, DROP = Significance(LEVEL, "fdr", in_tails=True), Significance(LEVEL, "fdr"), Significance(LEVEL)
+# "auto", where the criterion does not charge for size: to enter or leave, and to drop.
+BY_SIZE, PLAIN = Significance(LEVEL, "fdr"), Significance(LEVEL)
 
 
 @dataclass(frozen=True)
@@ -225,7 +229,7 @@ def as_rules(
     if isinstance(enter, Knockoffs) and strategy != "forward":
         raise ValueError(f"{enter!r} judges a whole forward path; use strategy='forward' instead of {strategy!r}")
 
-    def rule(value: Any, test: Significance) -> Rule:
+    def rule(value: Any, test: Significance, *, in_tails: bool = False) -> Rule:
         if isinstance(value, Significance):
             return value.among(n_choices)
         if isinstance(value, StandardErrors | Permutation | Knockoffs):
@@ -234,21 +238,21 @@ def as_rules(
             return Threshold(float(value))
         if criterion.resampled:
             return StandardErrors()
-        return Threshold(0.0) if criterion.penalised else test.among(n_choices)
+        return Threshold(0.0) if criterion.penalised else test.among(n_choices, in_tails=in_tails)
 
     if strategy == "exhaustive":
         enter = _price(enter, criterion, max_features)
-    entering = rule(enter, ENTER)
+    entering = rule(enter, BY_SIZE, in_tails=True)
     if isinstance(entering, Permutation) and _is_auto(leave):
         leaving: Rule = Significance(entering.level)
     elif _is_auto(leave) and not _is_auto(enter) and not isinstance(entering, Knockoffs):
         leaving = entering
     else:
-        leaving = rule(leave, LEAVE)
+        leaving = rule(leave, BY_SIZE)
     if drop is None:
-        dropping: Rule = DROP if isinstance(leaving, Significance) else leaving
+        dropping: Rule = PLAIN if isinstance(leaving, Significance) else leaving
     else:
-        dropping = rule(drop, DROP)
+        dropping = rule(drop, PLAIN)
     if strategy == "stepwise":
         _refuse_cycles(entering, leaving)
     return Rules(entering, leaving, dropping, max_features)

@@ -16,7 +16,7 @@ from dropstep.models.base import Bools, Floats, Indices, Scan, Units
 from dropstep.models.capabilities import BestSets
 from dropstep.models.least_squares.block_residuals import BlockResiduals
 from dropstep.models.least_squares.coefficients import Solution, coefficients
-from dropstep.models.least_squares.criteria import Criterion, Size
+from dropstep.models.least_squares.criteria import Criterion, OfDeterminant, Size
 from dropstep.models.least_squares.explained import Explained
 from dropstep.models.least_squares.moves import moves_of
 from dropstep.models.least_squares.permutation import PermutedResiduals
@@ -32,7 +32,7 @@ LogTail = Callable[[int, float, float, float], float | None]  # of a move, Pilla
 SEPARATED = 1e13  # trace at which classes are separated as far as float64 can express
 FEW_DIGITS = 1e-8  # share of the sum of squares below which a residual is computed from rows instead of a Gram matrix
 MAX_AHEAD = 64  # candidates whose tests in the tails are computed in one pass over blocks of rows
-LIKELY = 0.05  # level, divided by the number of candidates, at which one is likely to be added
+LIKELY = 0.05  # level, times the size over the number of candidates, at which one is likely to be added
 BETWEEN = 1e-6  # share of its scatter that a feature must have between classes to separate them
 
 
@@ -131,10 +131,18 @@ class LeastSquares:
             gains,
             feasible,
             n_evaluations=len(units),
-            tests=PartialTests(explained, update, size.rank, feasible, self._log_tails(units, without)),
+            tests=PartialTests(
+                explained, update, size.rank, feasible, self._log_tails(units, without), by_gain=self._by_gain
+            ),
             reason=None if some_feasible else self._why_infeasible(update),
             nulls=None if self.permuted is None or without is not None else self.permuted.given(self._selected),
         )
+
+    @property
+    def _by_gain(self) -> bool:
+        """Whether tests rank units of one rank by their gains: sums over several targets depend on their scales."""
+        several = self.problem.kind == "linear" and self.problem.n_targets > 1
+        return not several or isinstance(self.criterion, OfDeterminant)
 
     def _log_tails(self, units: Indices, without: int | None) -> LogTail:
         """The tests in the tails of adding each unit, computed when they are needed."""
@@ -157,8 +165,9 @@ class LeastSquares:
             scan = model.additions(np.setdiff1d(units, model._selected))
             if not len(scan.units) or scan.tests is None:
                 break
-            at = int(scan.gains.argmax())
-            if not scan.tests.is_significant(at, LIKELY / len(units)):
+            tests, size = scan.tests, len(model._selected) + 1
+            at = int(scan.gains.argmax() if tests.ordered_by_gain else tests.log_p_values.argmin())
+            if not tests.is_significant(at, min(LIKELY * size / len(units), LIKELY)):
                 break
             unit = int(scan.units[at])
             ahead.append(unit)
@@ -172,7 +181,9 @@ class LeastSquares:
         if self.explained.rows is not None:
             update.rows = self.explained.rows.removals(self.units, units)
         losses = self.criterion.losses(self.explained, update, self.size, self.score)
-        tests = PartialTests(self.explained, update, self.size.rank - update.rank, update.feasible)
+        tests = PartialTests(
+            self.explained, update, self.size.rank - update.rank, update.feasible, by_gain=self._by_gain
+        )
         return Scan(units, losses, np.ones(len(units), dtype=bool), n_evaluations=len(units), tests=tests)
 
     def confirm(self, units: Indices, without: int | None = None) -> Scan:
@@ -310,8 +321,10 @@ class PartialTests:
         size: Floats | float,
         feasible: Bools,
         log_tail: LogTail | None = None,
+        *,
+        by_gain: bool,
     ) -> None:
-        self._explained, self._update, self._size = explained, update, size
+        self._explained, self._update, self._size, self._by_gain = explained, update, size, by_gain
         self._feasible, self._log_tail, self._adding = feasible, log_tail, log_tail is not None
         self._of_one: dict[int, float] = {}
 
@@ -327,7 +340,9 @@ class PartialTests:
 
     @property
     def ordered_by_gain(self) -> bool:
-        """True if all units have the same rank."""
+        """True if all units have the same rank, unless gains depend on the scales of targets."""
+        if not self._by_gain:
+            return False
         if isinstance(self._update.rank, float):
             return True
         rank = self._update.rank[self._feasible] if self._adding else self._update.rank

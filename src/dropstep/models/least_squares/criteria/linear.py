@@ -287,7 +287,7 @@ class EBIC(OfDeterminant):
 
     gamma: float = 1.0
     n_candidates: int | None = None
-    n_included: int = field(default=0, repr=False)
+    n_included: int = field(default=0, init=False, repr=False, compare=False)  # taken from the search
 
     def __post_init__(self) -> None:
         check_finite("gamma", self.gamma)
@@ -297,7 +297,9 @@ class EBIC(OfDeterminant):
 
     def resolve(self, problem: Problem, candidates: NDArray[np.intp], choices: Choices) -> EBIC:
         n_candidates = max(1, choices.n) if self.n_candidates is None else self.n_candidates
-        return replace(self, n_candidates=n_candidates, n_included=choices.n_included)
+        resolved = replace(self, n_candidates=n_candidates)
+        object.__setattr__(resolved, "n_included", choices.n_included)
+        return resolved
 
     def score(self, logdet: Any, size: Size, problem: Problem) -> Any:
         assert self.n_candidates is not None
