@@ -17,7 +17,6 @@ from dropstep.models.resampling import CrossValidates, Evaluation, Resamples, Se
 from dropstep.parameters import RESOURCES, Parameters, checked_seed, non_default
 from dropstep.result import Step, StopReason
 from dropstep.search.calibrated import Knockoffs, Permutation
-from dropstep.search.knockoffs import knockoff_path
 from dropstep.search.limits import Limits
 from dropstep.search.rules import as_rules, numbers_like_levels
 from dropstep.search.search import Search
@@ -154,6 +153,8 @@ def searching(
     _check_rows(name, model, units, choice)
     search = make(model, rules, units, choice.include, choice.exclude)
     if isinstance(enter, Knockoffs):
+        from dropstep.search.knockoffs import knockoff_path
+
         refused = {"groups": choice.members, "include": choice.include or None, "max_features": given.max_features}
         strategy, notes = knockoff_path(enter, search, problem, refused, checked_seed(given.random_state))
     return Searching(model, search, strategy, name, tuple(numbers_like_levels(info, vars(given))), notes)

@@ -29,7 +29,7 @@ WEIGHTS = dict.fromkeys(
 
 @parametrize_with_checks(
     [StabilitySelector(n_pairs=2), StabilitySelector(model="linear", n_pairs=2, threshold=0.5)],
-    expected_failed_checks=lambda estimator: WEIGHTS if estimator.model == "auto" else {},
+    expected_failed_checks=lambda estimator: WEIGHTS,
 )
 @pytest.mark.filterwarnings("ignore:No features were selected:UserWarning")
 def test_the_checks_of_scikit_learn(estimator, check):

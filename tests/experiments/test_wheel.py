@@ -65,7 +65,7 @@ def test_from_a_csv_to_a_report(wheel: Path, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "dropstep", *command], cwd=tmp_path, env=env, capture_output=True, text=True, check=True
     )
-    assert "6 of 30 features selected: worst concave points, worst radius" in done.stdout
+    assert "10 of 30 features selected: worst concave points, worst radius" in done.stdout
     assert done.stderr.endswith("wrote cancer.html\n")
     page = (tmp_path / "cancer.html").read_text(encoding="utf-8")
     assert "What now?" in page

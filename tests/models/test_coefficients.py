@@ -6,6 +6,7 @@ import json
 import math
 import pickle
 import weakref
+from dataclasses import replace
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -239,7 +240,8 @@ def test_tests_of_steps_are_those_of_the_reference() -> None:
     for seed in SEEDS:
         given = problem(seed)
         path = by_library(given)
-        if isinstance(path, str) or any("few digits" in note for note in path.notes):
+        doubtful = ("few digits", "cannot resolve")  # of a Gram matrix
+        if isinstance(path, str) or any(text in note for note in path.notes for text in doubtful):
             continue
         rows = reference.problem_of(given.X, given.y, given.weights, given.model)
         selected: list[int] = []
@@ -263,7 +265,8 @@ def assert_same_test(rows: Any, others: list[int], features: tuple[int, ...], te
     assert test.df == pytest.approx((df1, df2), abs=1e-6), f"seed {seed}"
     x = reference.lambda_of(rows, others, features) ** (1 / t)
     assert test.statistic == pytest.approx((1 - x) / x * df2 / df1, rel=1e-5, abs=1e-9), f"seed {seed}"
-    assert test.p_value == pytest.approx(reference.p_value_of(rows, others, features), rel=1e-4, abs=1e-12)
+    plain = replace(test, saddlepoint=None)  # what decided in the tails has a reference of its own
+    assert plain.p_value == pytest.approx(reference.p_value_of(rows, others, features), rel=1e-4, abs=1e-12)
 
 
 def test_a_unit_that_became_redundant_has_no_test() -> None:
@@ -406,7 +409,7 @@ def test_to_frame() -> None:
     assert set(both.index.get_level_values("target")) == {"y0", "y1"}
     classes = select(*load_wine(return_X_y=True)).coefficients.to_frame()
     assert list(classes.columns) == ["estimate"]
-    assert classes.loc[(2, "(intercept)"), "estimate"] == pytest.approx(5.0755, rel=1e-4)
+    assert classes.loc[(2, "(intercept)"), "estimate"] == pytest.approx(3.6275, rel=1e-4)
 
 
 def test_normal_statistics_and_no_intercept() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import datasets
 import mixed_tables
-from dropstep import select
+from dropstep import Significance, select
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 REGRESSIONS = ("swiss", "mtcars", "diabetes64", "communities")
@@ -116,7 +116,8 @@ def test_forward_by_cp_follows_leaps_until_cp_no_longer_falls(regression):
 def test_forward_under_the_test_stops_where_the_partial_f_of_r_is_no_longer_significant(regression):
     golden, X, y = regression
     leaps = golden["leaps"]["forward"]
-    path = select(X, y, model="linear", strategy="forward", criterion="rss")
+    rule = Significance(0.05, "fdr")
+    path = select(X, y, model="linear", strategy="forward", criterion="rss", enter=rule)
     assert list(path.selected) == leaps["order"][: _significant(leaps["p_value"], X.shape[1])]
 
 
@@ -251,5 +252,5 @@ def _of_set(X, y, features, **model):
 
 
 def _significant(p_values, candidates):
-    """How many p-values come before the first above 0.05 / candidates."""
-    return next((k for k, p in enumerate(p_values) if p > 0.05 / candidates), len(p_values))
+    """How many p-values come before the first, the k-th, above 0.05 k / candidates."""
+    return next((k for k, p in enumerate(p_values) if p > 0.05 * (k + 1) / candidates), len(p_values))

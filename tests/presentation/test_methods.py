@@ -26,9 +26,10 @@ def test_everything_a_reviewer_asks_for(data):
         "squares as the criterion, using dropstep "
     )
     for part in (
-        "A feature entered if its partial F test was significant at level 0.0050.",
+        "The k-th feature entered if its partial F test was significant at level 0.05 k / m, with m = 10 candidates",
+        "a saddlepoint test had to be significant at the same level.",
         f"{len(path.selected)} features were selected ({', '.join(path.selected_names)}); the search stopped because",
-        "needed 0.0050).",
+        "needed 0.030).",
         "On 5 complementary pairs of half-samples (Shah and Samworth 2013), the selected features were selected with",
         "With the selection repeated in every fold, the 5-fold cross-validated RMSE was ",
     ):
@@ -79,7 +80,7 @@ def test_other_rules_and_models(data):
 )  # fmt: skip
 def test_the_rule_in_effect_is_described(data, strategy, model, correction, sentence):
     path = select(*data, criterion="bic", strategy=strategy)
-    rule = SimpleNamespace(level=0.05, correction=correction)
+    rule = SimpleNamespace(level=0.05, correction=correction, n_choices=10, in_tails=False)
     path = replace(path, model=model, rules={"enter": rule, "leave": rule})
     assert sentence in path.methods()
     assert "Benjamini" not in select(*data, criterion="r2", enter=Significance(0.05)).methods()

@@ -61,7 +61,7 @@ def three_hundred() -> SelectionPath:
     rng = np.random.default_rng(2)
     X = rng.normal(size=(400, 320))
     y = X @ rng.exponential(size=320) + rng.normal(size=400)
-    return select(X, y, strategy="forward", max_features=300, enter=-math.inf)
+    return select(X, y, strategy="forward", criterion="rss", max_features=300, enter=-math.inf)
 
 
 def crooked(strategy: str = "stepwise") -> SelectionPath:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
-from dropstep import FBED, Exhaustive, MallowsCp, SelectionPath, Step, StopReason, select
+from dropstep import FBED, Exhaustive, MallowsCp, SelectionPath, Significance, Step, StopReason, select
 from dropstep.presentation import summary
 from dropstep.presentation.html import Html, feature_name, feature_names, tag, text
 from dropstep.presentation.report import report_html, save_report
@@ -256,7 +256,7 @@ def test_parameters_and_how_to_reproduce_them(diabetes: SelectionPath) -> None:
     page = Page(report_html(diabetes, title="Diabetes", command="dropstep select d.csv --target y", data=facts))
     for part in (
         "dropping: forward with early dropping",
-        "ebic: extended Bayesian information criterion",
+        "r2: coefficient of determination R²",
         "Rows 442",
         "Target progression",
         "number: 9; text: 1",
@@ -291,10 +291,12 @@ def test_parameters_that_were_passed_are_shown(diabetes: SelectionPath) -> None:
 def test_rules_are_those_in_effect() -> None:
     """Defaults and corrections are resolved: what the report says is what the search compared."""
     X, y = load_diabetes(return_X_y=True)
-    text = Page(report_html(select(X, y))).text
+    text = Page(report_html(select(X, y, criterion="bic"))).text
     assert "enter gain > 0 leave loss ≤ 0 drop gain ≤ 0" in text
-    text = Page(report_html(select(X, y, criterion="rss", max_features=3))).text
-    test = "significance test at level"
+    text, test = Page(report_html(select(X, y, max_features=3))).text, "significance test at level"
+    by_size = "0.05 k / 10 for"
+    assert f"enter {test} {by_size} the k-th feature leave {test} {by_size} each of k features drop {test} 0.05" in text
+    text = Page(report_html(select(X, y, enter=Significance(0.05, "bonferroni")))).text
     assert f"enter {test} 0.005 leave {test} 0.005 drop {test} 0.05" in text
     text = Page(report_html(select(X, y, criterion=MallowsCp(sigma2=3000.0), enter=2.0))).text
     assert "criterion MallowsCp(sigma2=3000.0): Mallows' Cp; smaller is better" in text
@@ -378,8 +380,10 @@ def test_next_in_line_leaves_the_excluded_out(grouped: SelectionPath) -> None:
 
 
 def test_the_direction_of_the_criterion(diabetes: SelectionPath, empty: SelectionPath) -> None:
-    assert not diabetes.greater_is_better
-    assert "the number of candidates searched; smaller is better" in Page(report_html(empty)).text
+    assert diabetes.greater_is_better
+    ebic = select(*load_diabetes(return_X_y=True), criterion="ebic")
+    assert not ebic.greater_is_better
+    assert "the number of candidates searched; smaller is better" in Page(report_html(ebic)).text
     r2 = select(*load_diabetes(return_X_y=True), criterion="r2")
     assert r2.greater_is_better
     page = Page(report_html(r2)).text

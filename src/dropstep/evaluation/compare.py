@@ -83,7 +83,7 @@ def compare(
     >>> from dropstep import compare
     >>> result = compare(*load_diabetes(return_X_y=True), strategies=("dropping", "backward"))
     >>> result.verdict
-    'backward has the smallest error of the strategies, as good as all features'
+    'backward has the smallest error of the strategies (dropping within one standard error), as good as all features'
     """
     if unknown := [name for name in parameters if name not in NAMES or name == "strategy"]:
         raise TypeError(f"compare has no parameter {unknown[0]!r}; those of select are {', '.join(NAMES[1:])}")

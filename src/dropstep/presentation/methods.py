@@ -52,6 +52,11 @@ CRITERIA = {
     "press": "the prediction sum of squares (PRESS)",
     "cv": "cross-validated prediction error",
 }
+_TAILS = (
+    " Where the feature and the residual were both far from normal, a saddlepoint test had to be significant at the "
+    "same level."
+)
+
 _LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 _LATEX |= {c: f"\\{c}" for c in "&%$#_{}"}
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~])")
@@ -129,8 +134,8 @@ def _test(path: SelectionPath, rule: Any, forward: bool) -> str:
     if rule.correction == "fdr":
         subject = "The k-th feature entered" if forward else "With k features selected, a feature stayed"
         return (
-            f"{subject} if its {test} was significant at level {rule.level:g} k / m, with m = {path.n_candidates:,} "
-            "candidates (Benjamini and Hochberg 1995)."
+            f"{subject} if its {test} was significant at level {rule.level:g} k / m, with m = {rule.n_choices:,} "
+            f"candidates (Benjamini and Hochberg 1995).{_TAILS if rule.in_tails else ''}"
         )
     subject = "A feature entered" if forward else "A feature stayed"
     divided = ", divided by the number of candidates (Bonferroni)" if rule.correction == "bonferroni" else ""

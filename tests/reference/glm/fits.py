@@ -230,6 +230,20 @@ def score_statistic(data: Data, X: Floats, added: Floats) -> tuple[float, int]:
     return float(gradient @ np.linalg.solve(information, gradient)), len(beta) - len(small.beta)
 
 
+def robust_score_statistic(data: Data, X: Floats, added: Floats) -> float:
+    """Rao's statistic of counts with the sandwich variance of the score, summed row by row."""
+    small = fit(data, X)
+    Z = design(data, np.column_stack([X, added]))
+    old, new = Z[:, : len(small.beta)], Z[:, len(small.beta) :]
+    mu = np.exp(data.offset + old @ small.beta)
+    W = data.weights * mu
+    g = new - old @ np.linalg.solve(old.T @ (W[:, None] * old), old.T @ (W[:, None] * new))
+    scores = g * (data.y - mu)[:, None]
+    total = data.weights @ scores
+    variance = sum(w * np.outer(u, u) for w, u in zip(data.weights, scores, strict=True))
+    return float(total @ np.linalg.solve(variance, total))
+
+
 def score(data: Data, X: Floats, criterion: str) -> float:
     """aic, aicc, bic or deviance of the model with columns X."""
     found = fit(data, X)

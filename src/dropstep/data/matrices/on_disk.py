@@ -16,6 +16,7 @@ from dropstep.data.matrices.dense import FLOAT32_BLOCK_COLUMNS, Dense, squares
 MIN_BYTES = 2**26  # of a memory map that is read in blocks; a smaller one is treated as an array
 BLOCK_BYTES = 2**26  # of a block, in the type in which it is computed with
 COPY_BYTES = 2**28  # of a copy of some columns
+AROUND_BYTES = 2**16  # that Linux maps around an address that is read
 
 
 def is_on_disk(X: Any) -> bool:
@@ -96,7 +97,8 @@ class OnDisk:
         if self.by_rows and not all_rows:
             read = self._row_parts(features, max(1, size // self.shape[1]))
         else:
-            read = self._column_parts(features, p, max(1, size // len(self.values)))
+            around = 0 if features is None else AROUND_BYTES // self.values.itemsize  # of columns that are not adjacent
+            read = self._column_parts(features, p, max(1, size // max(len(self.values), around)))
         for rows, at, block in read:
             yield rows, at, self._changed(block, rows, slice(None) if features is None else features, at)
             self._release()

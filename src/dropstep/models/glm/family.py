@@ -218,7 +218,7 @@ class Logistic(LikelihoodFamily):
     >>> from dropstep import Logistic, select
     >>> path = select(*load_breast_cancer(return_X_y=True), model=Logistic(shortlist=16), max_features=3)
     >>> path.selected
-    (22, 24, 21)
+    (27, 20, 21)
     """
 
     kind = "logistic"

@@ -23,11 +23,9 @@ from dropstep.data.target import Categorical, Continuous, Target, as_target
 from dropstep.models.base import Bools, Choices, Family, Floats, Units
 from dropstep.models.folds import Fold
 from dropstep.models.held_out import Losses, class_losses, predictor, row_weights
-from dropstep.models.least_squares.block_residuals import BlockResiduals
 from dropstep.models.least_squares.blocks import MomentBlocks, blocks_of, prefers_blocks
 from dropstep.models.least_squares.criteria import Criterion, OfRows, as_criterion
 from dropstep.models.least_squares.fold_problems import fold_problems, lacks_classes, sample_folds, without_lone_rows
-from dropstep.models.least_squares.knockoffs import with_knockoffs
 from dropstep.models.least_squares.model import LeastSquares
 from dropstep.models.least_squares.notes import notes
 from dropstep.models.least_squares.permutation import PermutedResiduals
@@ -229,6 +227,8 @@ class LeastSquaresProblem:
             model.residuals = RowResiduals(self.whole, units, self.rows)
             model.permuted = PermutedResiduals(model.residuals, candidates, problem.test)
         elif isinstance(self.whole, SourceSample) and self.whole.source.can_reread:
+            from dropstep.models.least_squares.block_residuals import BlockResiduals
+
             model.residuals = BlockResiduals(self.whole, units)
         return model
 
@@ -246,6 +246,8 @@ class LeastSquaresProblem:
 
     def with_knockoffs(self, candidates: NDArray[np.intp], seed: int) -> LeastSquaresProblem:
         """The problem of candidate columns, followed by a knockoff of each."""
+        from dropstep.models.least_squares.knockoffs import with_knockoffs
+
         return LeastSquaresProblem(with_knockoffs(self.equations, candidates, seed))
 
     def notes(self, model: LeastSquares, excluded: set[int]) -> Iterator[str]:

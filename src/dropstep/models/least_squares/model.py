@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 from dropstep.coefficients import Coefficients
 from dropstep.models.base import Bools, Floats, Indices, Scan, Units
 from dropstep.models.capabilities import BestSets
-from dropstep.models.least_squares.block_residuals import BlockResiduals
 from dropstep.models.least_squares.coefficients import Solution, coefficients
 from dropstep.models.least_squares.criteria import Criterion, OfDeterminant, Size
 from dropstep.models.least_squares.explained import Explained
@@ -26,6 +26,9 @@ from dropstep.models.least_squares.rows import RegressionRows, RowFit
 from dropstep.models.least_squares.updates import RankUpdate
 from dropstep.projection.projection import Projection
 from dropstep.result import PartialTest, StopReason
+
+if TYPE_CHECKING:
+    from dropstep.models.least_squares.block_residuals import BlockResiduals
 
 LogTail = Callable[[int, float, float, float], float | None]  # of a move, Pillai's trace, the size and its rank
 

@@ -25,6 +25,7 @@ from dropstep.result import SelectionPath, Step
 PACKAGES = ("dropstep", "numpy", "scipy", "scikit-learn")
 PAST = {"add": "added", "remove": "removed", "drop": "dropped", "recall": "recalled"}
 THRESHOLDS = {"enter": "gain > {}", "leave": "loss ≤ {}", "drop": "gain ≤ {}"}
+RANKS = {"enter": "the k-th feature", "leave": "each of k features", "drop": "the k-th feature"}
 DROPPING = ("dropping", "fbed")  # strategies that drop candidates
 MAX_IN_ROW = 8  # names in a row of a table
 MAX_IN_LIST = 500  # names in a list
@@ -140,7 +141,10 @@ def _rule(name: str, rule: Any) -> str:
         return f"test at level {rule.level:.4g} by {rule.n_permutations} permutations of the residuals"
     if hasattr(rule, "fdr"):
         return f"knockoffs with a false discovery rate of {rule.fdr:.4g}"
-    return f"significance test at level {rule.level:.4g}" if hasattr(rule, "level") else code_of(rule)
+    if not hasattr(rule, "level"):
+        return code_of(rule)
+    by_size = f" k / {rule.n_choices:,} for {RANKS[name]}" if rule.correction == "fdr" else ""
+    return f"significance test at level {rule.level:.4g}{by_size}"
 
 
 def _value(value: Any) -> Html:
