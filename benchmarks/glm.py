@@ -1,9 +1,8 @@
-"""Selection for likelihoods: speed against refits and abess, agreement of the shortlist, dropping, noise.
+"""Selection for likelihoods: speed against refits and abess, agreement of the shortlist, dropping.
 
 python -m benchmarks.glm speed       # logistic 5,000 x 2,000 and 200,000 x 200
 python -m benchmarks.glm shortlist   # final sets with 8 and with all candidates refitted
 python -m benchmarks.glm dropping    # dropping against forward: fits, evaluations, time
-python -m benchmarks.glm noise       # share of empty selections
 """
 
 from __future__ import annotations
@@ -25,8 +24,6 @@ from dropstep import Cox, Gamma, Logistic, Poisson, select
 Floats = NDArray[np.float64]
 
 FAMILIES: dict[str, Callable[..., Any]] = {"logistic": Logistic, "poisson": Poisson, "gamma": Gamma, "cox": Cox}
-KINDS = ("logistic", "multinomial", "poisson", "gamma", "cox")
-SHAPES = ((8, 1), (8, 20), (12, 20), (12, 2000), (12, 20_000), (30, 200), (100, 50))
 SAMPLE = 25  # candidates that are refitted by scikit-learn, from which the time of all is extrapolated
 
 
@@ -46,12 +43,6 @@ def drawn(rng: np.random.Generator, kind: str, eta: Floats) -> Any:
         return rng.gamma(2.0, np.exp(eta) / 2)
     times, censored = rng.exponential(np.exp(-eta)), rng.exponential(2.0, size=n)
     return np.column_stack([np.minimum(times, censored), times <= censored])
-
-
-def varies(kind: str, y: Any) -> bool:
-    if kind == "cox":
-        return int(y[:, 1].sum()) > 1
-    return len(np.unique(y)) >= (3 if kind == "multinomial" else 2)
 
 
 def correlated(kind: str, n: int, p: int, seed: int, true: int = 6, size: float = 0.4) -> tuple[Floats, Any]:
@@ -161,46 +152,22 @@ def dropping() -> Iterator[str]:
         for name in ("forward_backward", "dropping"):
             for refitted in (8, None):
                 family = model_of(kind, refitted)
-                seconds, path = timed(partial(select, X, y, model=family, strategy=name))
+                seconds, path = timed(partial(select, X, y, model=family, strategy=name, criterion="ebic"))
                 cells = [f"{path.n_evaluations:,}", f"{path.n_fits:,}", f"{seconds:.2f}", f"{path.score:.1f}"]
                 rows.append([f"{kind}, {n:,} × {p}", name, "all" if refitted is None else str(refitted), *cells])
     head = ["", "strategy", "refitted per scan", "evaluations", "fits", "CPU seconds", "ebic"]
     yield from table("Dropping against forward", head, rows)
 
 
-# --- noise -----------------------------------------------------------------------------------------------------------
-
-
-def empty_share(kind: str, n: int, m: int, repeats: int) -> float:
-    empty = 0
-    for repeat in range(repeats):
-        rng = np.random.default_rng([KINDS.index(kind), n, m, repeat])
-        X = rng.standard_normal((n, m))
-        y = drawn(rng, kind, np.zeros(n))
-        while not varies(kind, y):
-            y = drawn(rng, kind, np.zeros(n))
-        empty += not select(X, y, model=model_of(kind)).selected
-    return empty / repeats
-
-
-def noise(repeats: int) -> Iterator[str]:
-    rows = []
-    for n, m in SHAPES:
-        count = repeats if n * m <= 50_000 else max(100, repeats // 10)
-        rows.append([f"{n} × {m:,}", *(f"{empty_share(kind, n, m, count):.3f}" for kind in KINDS), f"{count}"])
-    yield from table("Noise: share of empty selections by ebic", ["rows × features", *KINDS, "tables"], rows)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["speed", "shortlist", "dropping", "noise"])
-    parser.add_argument("--repeats", type=int, help="random tables (default: 100, noise 1,000)")
+    parser.add_argument("what", choices=["speed", "shortlist", "dropping"])
+    parser.add_argument("--repeats", type=int, help="random tables (100)")
     args = parser.parse_args()
     parts = {
         "speed": speed,
         "shortlist": lambda: shortlist(args.repeats or 100),
         "dropping": dropping,
-        "noise": lambda: noise(args.repeats or 1000),
     }
     for line in parts[args.what]():
         print(line, flush=True)

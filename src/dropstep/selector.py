@@ -68,21 +68,25 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
     criterion : str, Criterion or callable, default="auto"
         linear: rss, r2, adj_r2, cp, aic, aicc, bic, ebic, hqc, sawa, amemiya, press, cv; discriminant: trace, pillai,
         wilks, roy, cv; likelihoods: aic, aicc, bic, ebic, deviance; estimators: the name of a scorer, or a callable
-        ``scorer(estimator, X, y)``. "auto" is ebic, trace for "discriminant", and the estimator's own score. An object
-        takes parameters, e.g. ``MallowsCp(sigma2=2.0)``.
+        ``scorer(estimator, X, y)``. "auto" is r2 for "linear", trace for "discriminant", deviance for likelihoods, and
+        the estimator's own score; ebic for strategy "exhaustive", which compares sizes (trace for "discriminant"). An
+        object takes parameters, e.g. ``MallowsCp(sigma2=2.0)``.
     enter : float, Significance, Permutation, Knockoffs, StandardErrors or "auto", default="auto"
         A gain must exceed it (the paper's alpha). "auto" is 0 for criteria that charge for size (cp, aic, aicc, bic,
         ebic, hqc, sawa, amemiya, press), and one standard error of the paired fold differences for cv and estimators;
-        for the others it is an exact partial F test (deviance: a score test) at level 0.05 / number of features that
-        could be chosen. `Significance` is a test at another level, `Permutation` a test by permuted residuals (linear,
-        discriminant); `Knockoffs` controls the share of false selections of strategy "forward". -inf adds features
-        until `max_features` is reached. Strategy "exhaustive" maximises the score less `enter` per feature; without a
-        penalty, "auto" is the best set of `max_features`.
+        for the others it is ``Significance(0.05, "fdr")``: the k-th of m features enters if its partial F test
+        (likelihoods: score test) is significant at level 0.05 k / m, and where the feature and the residual are both
+        far from normal, if a saddlepoint test is as well. `Significance` is a plain test at any level, `Permutation` a
+        test by permuted residuals (linear, discriminant); `Knockoffs` controls the share of false selections of
+        strategy "forward". -inf adds features until `max_features` is reached. Strategy "exhaustive" maximises the
+        score less `enter` per feature; without a penalty, "auto" is the best set of `max_features`.
     leave : float, Significance, StandardErrors or "auto", default="auto"
-        A loss up to it is accepted in backward steps (the paper's beta). "auto" follows an explicit `enter`.
+        A loss up to it is accepted in backward steps (the paper's beta). "auto" follows an explicit `enter`; where
+        that is "auto" too, each of k features leaves if it is not significant at 0.05 k / m, by its partial F test or,
+        for likelihoods, the likelihood ratio of the refit.
     drop : float, Significance, StandardErrors, "auto" or None, default=None
         A candidate whose gain is up to it is dropped until the second forward pass. None follows `leave` where that is
-        a number, and is the partial F test at 0.05 otherwise. "auto" is 0 or that test.
+        a number, and is the test at 0.05 otherwise. "auto" is 0 or that test.
     max_features : int or None, default=None
         Maximum number of features or groups, including those in `include`. At that size, "dropping" and "fbed" recall
         what was dropped, and exchange features while the score improves.

@@ -171,8 +171,8 @@ def _add_parameters(search: argparse._ArgumentGroup) -> None:
         type=criterion_of,
         default="auto",
         metavar="NAME[:KEY=VALUE,...]",
-        help=f"linear: {_names('linear')} cv (default: ebic); discriminant: {_names('discriminant')} cv (default: "
-        f"trace); other models: {' '.join(OF_LIKELIHOODS)} (default: ebic); estimators: a scorer of scikit-learn such "
+        help=f"linear: {_names('linear')} cv (default: r2); discriminant: {_names('discriminant')} cv (default: "
+        f"trace); other models: {' '.join(OF_LIKELIHOODS)} (default: deviance); estimators: a scorer of scikit-learn such "
         "as roc_auc; with parameters as in cp:sigma2=2 or ebic:gamma=0.5",
     )
     _add_thresholds(search)
