@@ -172,8 +172,8 @@ def _add_parameters(search: argparse._ArgumentGroup) -> None:
         default="auto",
         metavar="NAME[:KEY=VALUE,...]",
         help=f"linear: {_names('linear')} cv (default: r2); discriminant: {_names('discriminant')} cv (default: "
-        f"trace); other models: {' '.join(OF_LIKELIHOODS)} (default: deviance); estimators: a scorer of scikit-learn such "
-        "as roc_auc; with parameters as in cp:sigma2=2 or ebic:gamma=0.5",
+        f"trace); other models: {' '.join(OF_LIKELIHOODS)} (default: deviance); estimators: a scorer of scikit-learn, "
+        "such as roc_auc; with parameters as in cp:sigma2=2 or ebic:gamma=0.5",
     )
     _add_thresholds(search)
     search.add_argument(
