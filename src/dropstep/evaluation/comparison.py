@@ -59,6 +59,8 @@ class Row:
         Cross-validated errors, one per model.
     refusal : str
         Message of the error that the strategy raised; empty if there was none.
+    concordance : tuple of float
+        Harrell's c of each fold, for survival times; empty for other targets.
     """
 
     strategy: str
@@ -67,6 +69,7 @@ class Row:
     features: tuple[tuple[str, ...], ...]
     errors: tuple[Errors, ...]
     refusal: str = ""
+    concordance: tuple[float, ...] = ()
 
     @property
     def sizes(self) -> tuple[int, ...]:
