@@ -22,7 +22,7 @@ from dropstep.evaluation.compare import MODELS, compare_with_baselines, shuffled
 from dropstep.evaluation.fold_paths import Trained, is_cross_validated
 from dropstep.evaluation.halves import Repeated, repeated
 from dropstep.evaluation.refits import columns_of
-from dropstep.evaluation.regularised import REGULARISED, as_components, choose_penalty, few_rows
+from dropstep.evaluation.regularised import PENALTY_SEED, REGULARISED, as_components, choose_penalty, few_rows
 from dropstep.evaluation.stability import Stability, stability
 from dropstep.evidence import ALL, NONE, SELECTION, Evidence, HeldOut
 from dropstep.parameters import RESOURCES, Parameters
@@ -143,7 +143,7 @@ def _compared(trained: Trained, cv: int, n_repeats: int, seed: int) -> Errors:
             name,
             float(np.mean(row.sizes)),
             row.errors[0].folds,
-            f"unpenalised {row.errors[0].model}" if name == ALL else row.errors[0].model,
+            {ALL: f"unpenalised {row.errors[0].model}", NONE: ""}.get(name, row.errors[0].model),
             row.concordance,
         )
         for name, row in zip((SELECTION, ALL, NONE), rows, strict=True)
@@ -162,7 +162,7 @@ def _errors(path: SelectionPath, work: Repeated, cv: int, n_repeats: int, seed: 
         raise ValueError(f"{cv} folds need at least {cv} rows of every class")
     rare = classes and 1 - np.bincount(values).max() / len(values) < RARE
     measure = "log loss" if rare else "error rate" if classes else "RMSE"
-    every, features, make = _fit_of_all(path, sample, values, cv, seed)
+    every, features, make = _fit_of_all(path, sample, values, cv)
     shared = {ALL: (every, features, make), NONE: (np.zeros((len(values), 0)), [], make)}
     found: dict[str, list[tuple[float, int]]] = {SELECTION: [], ALL: [], NONE: []}
     for train, test in shuffled_folds(len(values), labels, sample.groups, cv, seed, n_repeats):
@@ -171,20 +171,20 @@ def _errors(path: SelectionPath, work: Repeated, cv: int, n_repeats: int, seed: 
         own = sample.table.columns(list(search.units.columns(search.selected))), chosen, FITS[path.model]
         for name, (X, used, fit) in {SELECTION: own, **shared}.items():
             found[name].append((_error(fit, X, values, train, test, measure), len(used)))
-    models = {SELECTION: MODELS[path.model], ALL: REGULARISED[path.model].name, NONE: "no features"}
+    models = {SELECTION: MODELS[path.model], ALL: REGULARISED[path.model].name, NONE: ""}
     return tuple(_held_out(name, pairs, models[name]) for name, pairs in found.items()), measure
 
 
-def _fit_of_all(path: SelectionPath, sample: Any, values: NDArray[Any], cv: int, seed: int) -> Fit:
+def _fit_of_all(path: SelectionPath, sample: Any, values: NDArray[Any], cv: int) -> Fit:
     """Components of the columns of all features, these features, and how a regularised model is fitted."""
     units = tuple(u for u in range(_n_units(sample)) if u not in set(sample.choice.exclude))
     features, fit = sample.choice.features(units), REGULARISED[path.model]
     if not features:
         return np.zeros((len(values), 0)), [], DummyRegressor
     Z, y, classes = as_components(sample.table.columns(columns_of(sample, features))), _fitted(values), values.ndim == 1
-    rows = few_rows(y, classes, seed)
+    rows = few_rows(y, classes)
     groups = None if sample.groups is None else np.asarray(sample.groups)[rows]
-    folds = shuffled_folds(len(rows), y[rows] if classes else None, groups, cv, seed)
+    folds = shuffled_folds(len(rows), y[rows] if classes else None, groups, cv, PENALTY_SEED)
     penalty, n_train = choose_penalty(fit, Z[rows], y[rows], folds), len(values) * (cv - 1) // cv
     return Z, features, lambda: fit.make(penalty, n_train)
 

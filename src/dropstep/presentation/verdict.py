@@ -63,7 +63,8 @@ def verdict(path: SelectionPath, evidence: Evidence) -> str:
     else:
         versus = "Worse than" if better > 0 else "Not clearly better than"
         first = f"{versus} using no features ({without}): {numbers}."
-    if every is None or (better >= 0 and evidence.compare(own, every) <= 0):
+    predictive = every is not None and evidence.compare(every, none) < 0  # a ridge fit of noise is that of no features
+    if every is None or (better >= 0 and not predictive):
         return first
     return f"{first} {_against_all(path, evidence, own, every)}"
 
@@ -72,9 +73,8 @@ def _size(evidence: Evidence, own: HeldOut, other: HeldOut) -> str:
     """The size of a gain in words and as a share of the loss: "a small gain: 7% of the variance"."""
     gain = evidence.gain(own, other)
     word = "a small" if gain < SMALL else "a large" if gain >= LARGE else "a moderate"
-    return f"{word} gain: {gain:.1%}" * (gain < 0.01) + f"{word} gain: {gain:.0%}" * (gain >= 0.01) + (
-        f" {GAINS[evidence.measure]}" if evidence.measure in GAINS else " of the loss"
-    )
+    share = f"{gain:.1%}" if gain < 0.01 else f"{gain:.0%}"
+    return f"{word} gain: {share} {GAINS[evidence.measure]}"
 
 
 def _against_all(path: SelectionPath, evidence: Evidence, own: HeldOut, every: HeldOut) -> str:
@@ -127,9 +127,9 @@ def next_step(path: SelectionPath, evidence: Evidence | None) -> str:
     if own is not None and none is not None and evidence.compare(own, none) >= 0:
         return "Do not use this selection for prediction; collect more rows before interpreting it."
     prediction = ""
-    if own is not None and every is not None and evidence.compare(own, every) > 0:
-        if _is_large(evidence, own, every, 1):
-            prediction = f"For prediction, use {every.model} on all features. "
+    worse = own is not None and every is not None and evidence.compare(own, every) > 0
+    if worse and _is_large(evidence, own, every, 1):
+        prediction = f"For prediction, use {every.model} on all features. "
     return prediction + (_confirm(path, evidence) or _new_rows(path))
 
 
