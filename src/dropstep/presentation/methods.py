@@ -165,8 +165,8 @@ def _error(evidence: Evidence) -> str:
     whole = "" if every is None else f" and {_both(evidence, every)} with {every.model} on all features"
     measure = f"{evidence.measure} (Harrell's concordance)" if own.concordance else evidence.measure
     return (
-        f"With the selection repeated in every fold, the {evidence.n_folds}-fold cross-validated {measure}{repeats} was "
-        f"{_both(evidence, own)}, compared with {_both(evidence, none)} without features{whole}."
+        f"With the selection repeated in every fold, the {evidence.n_folds}-fold cross-validated {measure}{repeats} "
+        f"was {_both(evidence, own)}, compared with {_both(evidence, none)} without features{whole}."
     )
 
 

@@ -9,6 +9,7 @@ from dropstep.presentation.text import count, number
 from dropstep.result import SelectionPath, StopReason
 
 SMALL, LARGE = 0.1, 0.5  # shares of a loss: gains below and from which they are called small and large
+NEGLIGIBLE = 0.01  # share of a loss below which a selection is as good as all features, however many rows show it
 MAX_NAMES = 5  # features to confirm that are named
 BASELINES = {"RMSE": "the mean", "error rate": "the class frequencies", "log loss": "the class frequencies"}
 GAINS = {
@@ -79,16 +80,13 @@ def _size(evidence: Evidence, own: HeldOut, other: HeldOut) -> str:
 
 def _against_all(path: SelectionPath, evidence: Evidence, own: HeldOut, every: HeldOut) -> str:
     against = evidence.compare(own, every)
-    versus = {-1: "better than", 0: "about as good as", 1: "worse than"}[against]
-    slightly = "slightly " if against and not _is_large(evidence, own, every, against) else ""
-    text = f"{slightly}{versus} {every.model} on all {path.n_features:,} features ({shown_error(evidence, every)})."
-    return text[0].upper() + text[1:]
-
-
-def _is_large(evidence: Evidence, own: HeldOut, every: HeldOut, against: int) -> bool:
-    """Whether the better of two errors avoids more than a small share of the loss of the other."""
-    better, other = (own, every) if against < 0 else (every, own)
-    return evidence.gain(better, other) >= SMALL
+    gain = evidence.gain(own, every) if against < 0 else evidence.gain(every, own)
+    versus = "Better than" if against < 0 else "Worse than"
+    if against == 0 or gain < NEGLIGIBLE:
+        versus = "About as good as"
+    elif gain < SMALL:
+        versus = f"Slightly {versus.lower()}"
+    return f"{versus} {every.model} on all {path.n_features:,} features ({shown_error(evidence, every)})."
 
 
 def _maximised(path: SelectionPath) -> str:
@@ -127,8 +125,7 @@ def next_step(path: SelectionPath, evidence: Evidence | None) -> str:
     if own is not None and none is not None and evidence.compare(own, none) >= 0:
         return "Do not use this selection for prediction; collect more rows before interpreting it."
     prediction = ""
-    worse = own is not None and every is not None and evidence.compare(own, every) > 0
-    if worse and _is_large(evidence, own, every, 1):
+    if own and every and evidence.compare(own, every) > 0 and evidence.gain(every, own) >= SMALL:
         prediction = f"For prediction, use {every.model} on all features. "
     return prediction + (_confirm(path, evidence) or _new_rows(path))
 

@@ -137,8 +137,8 @@ def _errors(path: SelectionPath, evidence: Evidence) -> Html:
     rows = [_error(path, evidence, error, largest) for error in ordered]
     repeats = f" x {evidence.n_repeats} repetitions" if evidence.n_repeats > 1 else ""
     caption = (
-        f"Cross-validated {evidence.measure} (smaller is better), {evidence.n_folds} folds{repeats}, with the selection "
-        "repeated in every fold; ± is the standard deviation over the folds."
+        f"Cross-validated {evidence.measure} (smaller is better), {evidence.n_folds} folds{repeats}, with the "
+        "selection repeated in every fold; ± is the standard deviation over the folds."
     )
     head: list[tuple[str, str | None]] = [("Features used", None), (evidence.measure, "num")]
     if ordered[0].concordance:
