@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from dropstep.evaluation.compare import compare
     from dropstep.evaluation.comparison import Comparison
     from dropstep.evaluation.inference import Inference, infer
-    from dropstep.evaluation.optimism import Optimism, optimism
     from dropstep.evaluation.selector_cv import FoldPaths, NestedError, SelectorCV
     from dropstep.evaluation.stability import Stability, stability
     from dropstep.evaluation.stability_selector import StabilitySelector
@@ -53,7 +52,6 @@ _ON_DEMAND = {
     "FoldPaths": "evaluation.selector_cv",
     "Inference": "evaluation.inference",
     "NestedError": "evaluation.selector_cv",
-    "Optimism": "evaluation.optimism",
     "Selector": "selector",
     "SelectorCV": "evaluation.selector_cv",
     "Stability": "evaluation.stability",
@@ -61,7 +59,6 @@ _ON_DEMAND = {
     "audit": "evaluation.audit",
     "compare": "evaluation.compare",
     "infer": "evaluation.inference",
-    "optimism": "evaluation.optimism",
     "stability": "evaluation.stability",
 }
 
@@ -93,7 +90,6 @@ __all__ = [
     "MallowsCp",
     "Moments",
     "NestedError",
-    "Optimism",
     "PartialTest",
     "Permutation",
     "Pillai",
@@ -116,7 +112,6 @@ __all__ = [
     "audit",
     "compare",
     "infer",
-    "optimism",
     "select",
     "stability",
 ]

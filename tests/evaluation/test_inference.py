@@ -1,4 +1,4 @@
-"""infer and optimism: equal to textbook computations on rows that took no part, which others are refused."""
+"""infer: equal to textbook computations on rows that took no part, which others are refused."""
 
 import json
 import math
@@ -12,16 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn.datasets import load_diabetes, load_iris
-from sklearn.linear_model import LinearRegression
 
-from dropstep import Cox, Moments, Significance, infer, optimism, select
+from dropstep import Cox, Moments, Significance, infer, select
 from dropstep.data.fingerprint import Fingerprint
 from dropstep.data.response import Survival
+from dropstep.data.sample import Rows
 from dropstep.data.table import Table
 from dropstep.data.target import Categorical, Continuous
 from dropstep.evaluation import refits
+from dropstep.evaluation.halves import repeated
+from dropstep.evaluation.holdout import held_out
 from dropstep.evaluation.inference import aggregated
-from dropstep.evaluation.optimism import METRICS, concordance
+from dropstep.evaluation.metrics import METRICS, concordance, metric
 from reference import inference as reference
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "robust.json").read_text(encoding="utf-8"))["cases"]
@@ -432,49 +434,15 @@ def test_data_that_are_refused(diabetes):
         infer(path, Moments.of(X, y), None)
 
 
-# --- optimism --------------------------------------------------------------------------------------------------------
-
-
-def test_optimism_is_that_of_the_textbook(diabetes):
-    X, y = (np.asarray(part) for part in diabetes)
-    path = select(X, y, criterion="aic")
-    found = optimism(path, X, y, n_bootstrap=8, random_state=1)
-    slow = reference.optimism(X, y, lambda A, b: select(A, b, criterion="aic").selected, 8, 1)
-    assert found.optimism == pytest.approx(slow)
-    assert found.apparent == pytest.approx(path.r2)
-    assert found.corrected == pytest.approx(path.r2 - slow)
-    assert found.n_bootstrap == 8
-
-
-def test_on_noise_the_corrected_score_is_near_zero():
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((60, 20)), rng.standard_normal(60)
-    found = optimism(select(X, y, criterion="aic"), X, y, n_bootstrap=40)
-    assert found.apparent > 0.2
-    assert found.corrected < 0.1
-    assert found.std_error < 0.1
+# --- metrics of held-out rows ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("model", METRICS)
 def test_every_model_has_a_metric(model):
-    X, y = problem(model)
-    found = optimism(select(X, y, model=model), X, y, n_bootstrap=4)
+    X, y = problem(model, n=400)
+    found = held_out(select(X[:200], y[:200], model=model), X[200:], y[200:], Rows())
     assert found.metric == METRICS[model]
-    assert 0.2 < found.apparent < 1
-    assert abs(found.optimism) < 0.1
-
-
-def test_optimism_with_weights_offsets_and_factors():
-    X, y = problem("poisson")
-    offset = np.full(200, 0.3)
-    found = optimism(select(X, y, model="poisson", offset=offset), X, y, n_bootstrap=3, offset=offset)
-    assert found.apparent > 0.2
-    weights = np.ones(200)
-    path = select(X, X[:, 0], sample_weight=weights, max_features=1)
-    assert optimism(path, X, X[:, 0], n_bootstrap=3, sample_weight=weights).apparent == pytest.approx(1)
-    empty = select(X, np.random.default_rng(3).standard_normal(200))
-    assert empty.selected == ()
-    assert optimism(empty, X, np.random.default_rng(3).standard_normal(200), n_bootstrap=3).apparent == 0
+    assert max(0.2, found.baseline) < found.score < 1
 
 
 @pytest.mark.parametrize("model", ["poisson", "gamma"])
@@ -485,16 +453,8 @@ def test_explained_deviance_compares_with_the_offset_alone(model):
     y = np.random.default_rng(1).poisson(exposure) if model == "poisson" else y * exposure
     path = select(X, y, model=model, offset=np.log(exposure), enter=np.inf)
     assert path.selected == ()
-    assert optimism(path, X, y, n_bootstrap=2, offset=np.log(exposure)).apparent == pytest.approx(0, abs=1e-9)
-
-
-def test_bootstrap_samples_whose_fit_diverges_are_not_counted():
-    X, _ = problem("linear", n=40)
-    y = np.zeros(40)
-    y[[3, 5]] = 2
-    found = optimism(select(X, y, model="poisson", include=[0], enter=np.inf), X, y, n_bootstrap=20)
-    assert np.isfinite(found.corrected)
-    assert found.n_bootstrap < 20
+    sample = repeated(X, y, Rows(offset=np.log(exposure)), {"model": model}, "held_out").sample
+    assert metric(model, path.coefficients, sample, []) == pytest.approx(0, abs=1e-9)
 
 
 @given(st.integers(2, 25), st.integers(0, 10_000))
@@ -513,17 +473,7 @@ def test_concordance_counts_pairs():
     assert concordance(target, np.zeros(3)) == 0.5
 
 
-def test_optimism_is_refused(diabetes):
-    X, y = diabetes
-    with pytest.raises(
-        ValueError, match=r"optimism supports the models linear, .*; estimators are scored by cross-val"
-    ):
-        optimism(select(X, y, model=LinearRegression(), max_features=1), X, y)
-    with pytest.raises(ValueError, match="n_bootstrap must be a whole number from 2; got 1"):
-        optimism(select(X, y), X, y, n_bootstrap=1)
-
-
-def test_inference_and_optimism_print_as_text() -> None:
+def test_inference_prints_as_text() -> None:
     X, y = load_diabetes(return_X_y=True, as_frame=True)
     path = select(X[:200], y[:200])
     lines = str(infer(path, X[200:], y[200:])).splitlines()
@@ -537,6 +487,3 @@ def test_inference_and_optimism_print_as_text() -> None:
     assert lines[-1] == "on held-out rows (4 random splits, 100 rows each), with robust standard errors (HC3)"
     plain = str(infer(path, X[200:], y[200:], covariance="model")).splitlines()
     assert plain[-1] == "on held-out rows (242 rows), with standard errors that assume the variance of the model"
-    text = str(optimism(path, X[:200], y[:200], n_bootstrap=10))
-    assert text.startswith(f"r2: {path.coefficients.r2:.4f} on the rows of the selection, ")
-    assert text.endswith(", 10 bootstrap samples)")

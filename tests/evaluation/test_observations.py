@@ -1,4 +1,4 @@
-"""Observations: halves, shares and bootstrap samples of rows, of rows with weights, and of groups of rows."""
+"""Observations: halves and shares of rows, of rows with weights, and of groups of rows."""
 
 from functools import reduce
 from operator import add
@@ -9,7 +9,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 
-from dropstep import Moments, SelectorCV, audit, compare, infer, optimism, select, stability
+from dropstep import Moments, SelectorCV, audit, compare, infer, select, stability
 from dropstep.data.sample import Rows, Sample
 from dropstep.evaluation import observations
 from dropstep.evaluation.halves import repeated
@@ -59,8 +59,6 @@ def test_whole_weights_are_equivalent_to_repeated_rows(model):
     np.testing.assert_array_equal(once.selections, copies.selections)
     path, expected = select(X, y, sample_weight=weights, model=model), select(X[again], y[again], model=model)
     assert path.selected == expected.selected
-    corrected = optimism(path, X, y, n_bootstrap=5, sample_weight=weights)
-    assert corrected.optimism == pytest.approx(optimism(expected, X[again], y[again], n_bootstrap=5).optimism)
     if model != "discriminant":
         split = {"split": 0.4, "n_splits": 4}
         rows, others = infer(path, X, y, sample_weight=weights, **split), infer(expected, X[again], y[again], **split)
@@ -120,9 +118,6 @@ def test_groups_of_rows_stay_in_one_part():
     inside = drawn.share(0.25, np.random.default_rng(0))
     assert all(len(set(inside[groups == g])) == 1 for g in set(groups))
     assert inside.sum() == 15
-    counts = np.bincount(drawn.bootstrap(np.random.default_rng(0)), minlength=60)
-    assert all(len(set(counts[groups == g])) == 1 for g in set(groups))
-    assert counts.sum() == 60
 
 
 @pytest.mark.parametrize("n_groups", [2, 5, 20])
@@ -163,19 +158,6 @@ def test_a_single_group_has_no_halves():
     X, y = noisy(60, 3)
     with pytest.raises(ValueError, match="sample_groups has a single group, which cannot be divided into halves"):
         stability(X, y, sample_groups=np.zeros(60))
-
-
-def test_optimism_draws_groups_as_a_whole():
-    """Copies of rows in the same group make a bootstrap sample no larger than one of the groups."""
-    X, y = noisy(40, 5)
-    path = select(X, y, criterion="aic")
-    alone = optimism(path, X, y, n_bootstrap=20)
-    X3, y3 = np.repeat(X, 3, axis=0), np.repeat(y, 3)
-    triple = select(X3, y3, criterion="aic", include=path.selected, enter=np.inf)
-    found = optimism(triple, X3, y3, n_bootstrap=20, sample_groups=np.repeat([f"g{i:02}" for i in range(40)], 3))
-    fixed = select(X, y, criterion="aic", include=path.selected, enter=np.inf)
-    assert found.optimism == pytest.approx(optimism(fixed, X, y, n_bootstrap=20).optimism)
-    assert found.apparent == pytest.approx(alone.apparent)
 
 
 # --- targets that cannot be fitted -----------------------------------------------------------------------------------

@@ -59,22 +59,3 @@ def concordance(time, event, risk, weights, strata):
                 usable += weight
                 concordant += weight * (1.0 if risk[j] < risk[i] else 0.5 if risk[j] == risk[i] else 0.0)
     return concordant / usable if usable else 0.5
-
-
-def optimism(X, y, select, n_bootstrap, seed):
-    """Harrell's bootstrap, with LinearRegression on the selected columns; `select` returns them."""
-    from sklearn.linear_model import LinearRegression
-
-    def score(columns, fit_rows, rows):
-        if not columns:
-            mean = y[fit_rows].mean()
-            return 1 - ((y[rows] - mean) ** 2).sum() / ((y[rows] - y[rows].mean()) ** 2).sum()
-        model = LinearRegression().fit(X[fit_rows][:, columns], y[fit_rows])
-        return model.score(X[rows][:, columns], y[rows])
-
-    everything, differences = np.arange(len(y)), []
-    for stream in np.random.SeedSequence(seed).spawn(n_bootstrap):
-        rows = np.sort(np.random.default_rng(stream).integers(0, len(y), len(y)))
-        columns = list(select(X[rows], y[rows]))
-        differences.append(score(columns, rows, rows) - score(columns, rows, everything))
-    return float(np.mean(differences))

@@ -14,7 +14,8 @@ from dropstep.cli import output
 from dropstep.cli.design import Design
 from dropstep.cli.table_input import AnyDesign
 from dropstep.data.sample import Rows
-from dropstep.presentation.report.certainty import STABLE, holdout_sentences, stability_sentences
+from dropstep.evidence import STABLE
+from dropstep.presentation.report.certainty import holdout_sentences, stability_sentences
 from dropstep.presentation.text import printable
 from dropstep.readers.errors import ReadError
 

@@ -106,7 +106,16 @@ def _evidence(path: SelectionPath, evidence: Evidence) -> dict[str, Any]:
         "next_step": next_step(path, evidence),
         "n_half_samples": evidence.n_halves,
         "measure": evidence.measure or None,
-        "errors": {error.name: {"mean": error.mean, "folds": error.folds} for error in evidence.errors},
+        "n_repeats": evidence.n_repeats,
+        "errors": {
+            error.name: {
+                "mean": error.mean,
+                "folds": error.folds,
+                "model": error.model or None,
+                "concordance": error.mean_concordance,
+            }
+            for error in evidence.errors
+        },
         "omitted": evidence.omitted,
     }
 

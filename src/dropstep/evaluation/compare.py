@@ -100,6 +100,13 @@ def compare(
     return Comparison(tuple(row.row for row in found), measure, len(folds))
 
 
+def compare_with_baselines(trained: Trained, folds: Sequence[Fold]) -> tuple[tuple[Row, ...], str]:
+    """Rows of the selection, of all features and of none over given folds, and what their errors measure."""
+    run = _Run(trained, tuple(folds), False, lambda text: None)
+    found = run.strategy(trained.given.strategy, "", timed=False), run.fixed(ALL), run.fixed(NONE)
+    return tuple(one.row for one in found), next((one.measure for one in found if one.measure), "")
+
+
 def _names(strategies: Sequence[Any]) -> list[str]:
     """Names of strategies; objects of the same name are shown with their parameters."""
     names = [as_strategy(strategy)[0] for strategy in strategies]
@@ -124,12 +131,12 @@ class _Run:
     svm: bool
     say: Callable[[str], None]
 
-    def strategy(self, strategy: Any, name: str) -> _Found:
-        """Path on all rows, and errors of every fold."""
+    def strategy(self, strategy: Any, name: str, *, timed: bool = True) -> _Found:
+        """Path on all rows, with its time, if requested; and errors of every fold."""
         given = replace(self.trained.given, strategy=strategy)
         self.say(f"{name}, all rows")
         try:
-            path, seconds = self._timed(given)
+            path, seconds = self._timed(given) if timed else (None, 0.0)
             chosen = at_the_end(self.trained, self.folds, given, lambda fold: self.say(f"{name}, fold {fold}"))
         except ValueError as error:
             return _Found(Row(name, None, 0.0, (), (), str(error)))
@@ -161,7 +168,9 @@ class _Run:
         errors = [Errors(MODELS.get(kind, kind), tuple(one.losses[measure] for one in chosen))]
         if self.svm and isinstance(sample, Sample) and isinstance(sample.target, Categorical):
             errors.append(Errors("SVM", tuple(map(self._svm_error, self.folds, chosen))))
-        return _Found(Row(name, path, seconds, tuple(one.names for one in chosen), tuple(errors)), measure)
+        concordance = tuple(one.concordance for one in chosen if one.concordance is not None)
+        features = tuple(one.names for one in chosen)
+        return _Found(Row(name, path, seconds, features, tuple(errors), concordance=concordance), measure)
 
     def _svm_error(self, fold: Fold, chosen: Chosen) -> float:
         """Error rate of a support vector machine on the selected columns; without any, of the most frequent class."""
@@ -208,19 +217,25 @@ def _folds(trained: Trained, cv: Any, random_state: Any) -> tuple[Fold, ...]:
     """Folds of the rows; a number of folds is one of shuffled rows."""
     if not isinstance(cv, Integral) or isinstance(cv, bool) or int(cv) < 2:
         return trained.folds(cv)
-    from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
+    seed = 0 if random_state is None else random_state
+    return shuffled_folds(trained.n_rows, trained.strata, trained.groups, int(cv), seed)
 
-    groups, labels, n = trained.groups, trained.strata, trained.n_rows
-    cv, n_units = int(cv), n if groups is None else len(np.unique(groups))
-    if n_units < cv:
+
+def shuffled_folds(n: int, labels: Any, groups: Any, n_folds: int, seed: Any, n_repeats: int = 1) -> tuple[Fold, ...]:
+    """Folds of shuffled rows, stratified by labels, that keep groups together; as by `RepeatedKFold`."""
+    from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
+    from sklearn.utils import check_random_state
+
+    n_units = n if groups is None else len(np.unique(groups))
+    if n_units < n_folds:
         unit = "rows" if groups is None else "groups of rows"
-        raise ValueError(f"{cv} folds require at least {cv} {unit}; there are {n_units}")
-    options = {"n_splits": cv, "shuffle": True, "random_state": 0 if random_state is None else random_state}
+        raise ValueError(f"{n_folds} folds require at least {n_folds} {unit}; there are {n_units}")
+    options = {"n_splits": n_folds, "shuffle": True, "random_state": check_random_state(seed)}
     if groups is None:
         splitter = KFold(**options) if labels is None else StratifiedKFold(**options)
     else:
         splitter = GroupKFold(**options) if labels is None else StratifiedGroupKFold(**options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a class with fewer rows than folds
-        splits = [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(np.zeros(n), labels, groups)]
-    return tuple((train, test) for train, test in splits if len(test))
+        splits = [fold for _ in range(n_repeats) for fold in splitter.split(np.zeros(n), labels, groups)]
+    return tuple((np.asarray(train), np.asarray(test)) for train, test in splits if len(test))

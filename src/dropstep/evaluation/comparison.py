@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dropstep.evidence import compare_folds
 from dropstep.result import SelectionPath
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ class Row:
         Cross-validated errors, one per model.
     refusal : str
         Message of the error that the strategy raised; empty if there was none.
+    concordance : tuple of float
+        Harrell's c of each fold, for survival times; empty for other targets.
     """
 
     strategy: str
@@ -67,6 +70,7 @@ class Row:
     features: tuple[tuple[str, ...], ...]
     errors: tuple[Errors, ...]
     refusal: str = ""
+    concordance: tuple[float, ...] = ()
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -101,7 +105,7 @@ class Comparison:
         """What the errors show, in one sentence.
 
         A strategy beats another if its error, in paired differences over the folds, is smaller by more than one
-        standard error.
+        standard error, which accounts for training sets that overlap (Nadeau and Bengio 2003).
         """
         ran = [row for row in self.rows if row.errors and row.strategy not in (ALL, NONE)]
         if not ran:
@@ -164,12 +168,11 @@ class Comparison:
 
 
 def _beats(row: Row, other: Row) -> bool:
-    """Whether the first errors of a row are smaller, by more than one standard error of the paired differences."""
+    """Whether the first errors of a row are clearly smaller."""
     if not row.errors or not other.errors:
         return False
-    differences = np.subtract(other.errors[0].folds, row.errors[0].folds)
-    error = differences.std(ddof=1) / np.sqrt(len(differences)) if len(differences) > 1 else 0.0
-    return bool(differences.mean() > error)
+    own, others = row.errors[0].folds, other.errors[0].folds
+    return compare_folds(own, others, len(own)) < 0
 
 
 def _records(row: Row) -> list[dict[str, Any]]:

@@ -19,6 +19,7 @@ from dropstep.data.moments import Moments
 from dropstep.data.response import Survival
 from dropstep.data.sample import Features, Rows, Sample
 from dropstep.data.target import Categorical
+from dropstep.evaluation.metrics import metric
 from dropstep.models.base import Problem
 from dropstep.models.capabilities import Fitted
 from dropstep.models.estimator.family import Estimator
@@ -48,11 +49,14 @@ class Chosen:
         Their names.
     losses : mapping of str to float
         Losses on the test rows; the first one is minimised.
+    concordance : float or None
+        Harrell's c on the test rows; None if the target is not a survival time.
     """
 
     selected: tuple[int, ...]
     names: tuple[str, ...]
     losses: Losses
+    concordance: float | None = None
 
     @property
     def loss(self) -> float:
@@ -274,7 +278,15 @@ def _visited(started: Searching, part: Features, most: int) -> dict[int, State]:
 
 
 def _chosen(trained: Trained, fold: Fold, state: State) -> Chosen:
-    return Chosen(state.features, state.names, trained.family.losses(trained.sample, fold, state.columns, state.fit))
+    losses = trained.family.losses(trained.sample, fold, state.columns, state.fit)
+    return Chosen(state.features, state.names, losses, _concordance(trained.sample, fold, state.fit))
+
+
+def _concordance(sample: Any, fold: Fold, fit: Coefficients | None) -> float | None:
+    if fit is None or not isinstance(sample, Sample) or not isinstance(sample.target, Survival):
+        return None
+    part = sample.at(fold[1])
+    return metric("cox", fit, part, list(fit.columns))
 
 
 def as_dict(given: Parameters) -> dict[str, Any]:

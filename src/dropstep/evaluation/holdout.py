@@ -15,8 +15,8 @@ from dropstep.data.target import Categorical
 from dropstep.evaluation import inference
 from dropstep.evaluation.halves import repeated
 from dropstep.evaluation.inference import INFERRED, Inference, parameters_of
+from dropstep.evaluation.metrics import METRICS, metric
 from dropstep.evaluation.observations import Observations
-from dropstep.evaluation.optimism import METRICS, metric
 from dropstep.result import SelectionPath
 
 

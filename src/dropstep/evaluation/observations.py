@@ -94,15 +94,6 @@ class Observations:
         inside[order] = np.diff(steps) > 0
         return self._spread(inside)
 
-    def bootstrap(self, rng: np.random.Generator) -> Indices:
-        """As many observations as there are, or groups of them, drawn with replacement."""
-        if self.group is None:
-            return np.sort(rng.integers(0, self.n, self.n))
-        order = np.argsort(self.group, kind="stable")
-        members = np.split(order, np.flatnonzero(np.diff(self.group[order])) + 1)
-        drawn = rng.integers(0, len(members), len(members))
-        return np.sort(np.concatenate([members[g] for g in drawn.tolist()]))
-
     def _first(self) -> tuple[Indices, Indices | None]:
         """What is drawn as a whole, observations or the first ones of each group, and their strata."""
         first = np.arange(self.n) if self.group is None else np.unique(self.group, return_index=True)[1]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dropstep.data.sample import Rows
 from dropstep.evaluation.bounds import Assumption, bound
 from dropstep.evaluation.halves import Half, half_samples, repeated
+from dropstep.evidence import STABLE
 from dropstep.parameters import checked_seed, with_parameters
 from dropstep.presentation.text import count, plain_names
 from dropstep.result import feature_names
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-THRESHOLD = 0.75
 MAX_PAIRS = 20  # pairs of features that `pairs` returns by default
 
 
@@ -154,7 +154,7 @@ class Stability:
         """
         return feature_names(self.feature_names, features)
 
-    def selected(self, threshold: float = THRESHOLD) -> tuple[int, ...]:
+    def selected(self, threshold: float = STABLE) -> tuple[int, ...]:
         """Features that are selected on at least a share of the half-samples; no selection is repeated for this.
 
         Parameters
@@ -174,7 +174,7 @@ class Stability:
         order = np.argsort(-self.unit_frequencies, kind="stable")
         return tuple(j for u in order if kept[u] for j in self.members[u])
 
-    def false_selections(self, threshold: float = THRESHOLD, assumption: Assumption = "unimodal") -> float:
+    def false_selections(self, threshold: float = STABLE, assumption: Assumption = "unimodal") -> float:
         """Bound on the expected number of false selections at a threshold.
 
         A false selection is a unit whose probability of being selected on a half is at most the average, q / p: no
@@ -256,7 +256,7 @@ class Stability:
         values = {"frequency": self.frequencies[order], "both_halves": self.in_both[order]}
         return pd.DataFrame(values, index=index)
 
-    def plot(self, ax: Axes | None = None, *, threshold: float = THRESHOLD, limit: int = 12) -> Axes:
+    def plot(self, ax: Axes | None = None, *, threshold: float = STABLE, limit: int = 12) -> Axes:
         """Plot the stability path, frequencies by number of features; requires matplotlib.
 
         Parameters

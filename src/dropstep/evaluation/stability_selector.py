@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dropstep.evaluation.stability import THRESHOLD, Stability, stability
+from dropstep.evaluation.stability import Stability, stability
+from dropstep.evidence import STABLE
 from dropstep.parameters import Parameters
 from dropstep.selector import Selector
 
@@ -19,7 +20,7 @@ class StabilityParameters(Parameters):
     """Parameters of a selection, and those of its repetition on half-samples."""
 
     n_pairs: int = 50
-    threshold: float = THRESHOLD
+    threshold: float = STABLE
 
 
 OWN = tuple(field.name for field in fields(StabilityParameters)[len(fields(Parameters)) :])

@@ -6,7 +6,7 @@ import re
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
-from dropstep.evidence import ALL, NONE, SELECTION, Evidence
+from dropstep.evidence import ALL, NONE, SELECTION, Evidence, HeldOut
 from dropstep.presentation.text import count, number, p_value
 from dropstep.presentation.verdict import amount
 from dropstep.result import SelectionPath
@@ -166,11 +166,19 @@ def _error(evidence: Evidence) -> str:
     own, every, none = (evidence.error_of(name) for name in (SELECTION, ALL, NONE))
     if own is None or none is None:
         return ""
-    whole = "" if every is None else f" and {amount(evidence, every.mean)} with all features"
+    repeats = f", over {evidence.n_repeats} random divisions of the rows," if evidence.n_repeats > 1 else ""
+    whole = "" if every is None else f" and {_both(evidence, every)} with {every.model} on all features"
+    measure = f"{evidence.measure} (Harrell's concordance)" if own.concordance else evidence.measure
     return (
-        f"With the selection repeated in every fold, the {len(own.folds)}-fold cross-validated {evidence.measure} was "
-        f"{amount(evidence, own.mean)}, compared with {amount(evidence, none.mean)} without features{whole}."
+        f"With the selection repeated in every fold, the {evidence.n_folds}-fold cross-validated {measure}{repeats} "
+        f"was {_both(evidence, own)}, compared with {_both(evidence, none)} without features{whole}."
     )
+
+
+def _both(evidence: Evidence, error: HeldOut) -> str:
+    """An error, and the concordance of survival times."""
+    c = error.mean_concordance
+    return amount(evidence, error.mean) + ("" if c is None else f" ({c:.3f})")
 
 
 def _code(name: str, form: Form) -> str:

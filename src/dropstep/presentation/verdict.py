@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import math
 
-from dropstep.evidence import ALL, NONE, SELECTION, Evidence, HeldOut
+from dropstep.evidence import ALL, NONE, SELECTION, STABLE, Evidence, HeldOut
 from dropstep.presentation.text import count, number
 from dropstep.result import SelectionPath, StopReason
 
-STABLE, UNSTABLE = 0.75, 0.5  # shares of the half-samples
-
-
-def error_text(evidence: Evidence, error: HeldOut) -> str:
-    """An error in the form of its measure: "RMSE 54.1", "error rate 6.9%"."""
-    return f"{evidence.measure} {amount(evidence, error.mean)}"
+SMALL, LARGE = 0.1, 0.5  # shares of a loss: gains below and from which they are called small and large
+NEGLIGIBLE = 0.01  # share of a loss below which a selection is as good as all features, however many rows show it
+MAX_NAMES = 5  # features to confirm that are named
+BASELINES = {"RMSE": "the mean", "error rate": "the class frequencies", "log loss": "the class frequencies"}
+GAINS = {
+    "RMSE": "of the variance",
+    "error rate": "fewer errors",
+    "log loss": "of the log loss",
+    "mean deviance": "of the deviance",
+    "partial deviance": "fewer pairs in the wrong order",
+}
 
 
 def amount(evidence: Evidence, value: float) -> str:
     """A value of the measure of errors."""
     return f"{value:.1%}" if evidence.measure == "error rate" else number(value, 3)
+
+
+def shown_error(evidence: Evidence, error: HeldOut) -> str:
+    """The number of an error that verdicts show: Harrell's c for survival times."""
+    c = error.mean_concordance
+    return amount(evidence, error.mean) if c is None else f"{c:.3f}"
 
 
 def verdict(path: SelectionPath, evidence: Evidence) -> str:
@@ -39,24 +50,43 @@ def verdict(path: SelectionPath, evidence: Evidence) -> str:
     own, every, none = (evidence.error_of(name) for name in (SELECTION, ALL, NONE))
     if own is None or none is None:
         return _maximised(path)
-    baseline = {"RMSE": "the mean", "error rate": "the class frequencies", "log loss": "the class frequencies"}
-    without = baseline.get(evidence.measure, "a model without features")
-    shown = {error.name: amount(evidence, error.mean) for error in (own, every, none) if error is not None}
-    if not path.selected and every is not None and every.differs_from(none) >= 0:
+    without = BASELINES.get(evidence.measure, "a model without features")
+    measure = "concordance" if own.concordance else evidence.measure
+    if not path.selected and every is not None and evidence.compare(every, none) >= 0:
         return (
-            f"Nothing here beats {without}: {evidence.measure} {shown[NONE]} without features, {shown[ALL]} with all "
-            "of them."
+            f"Nothing here beats {without}: {measure} {shown_error(evidence, none)} without features, "
+            f"{shown_error(evidence, every)} with {every.model} on all of them."
         )
-    better = own.differs_from(none) < 0
-    first = "Better than using no features" if better else f"No better than using no features ({without})"
-    first += f": {evidence.measure} {shown[SELECTION]} against {shown[NONE]}."
-    against_all = 0 if every is None else own.differs_from(every)
-    if against_all > 0:
-        return f"{first} Worse than using all features: {evidence.measure} {shown[SELECTION]} against {shown[ALL]}."
-    if not better or every is None:
+    numbers = f"{measure} {shown_error(evidence, own)} against {shown_error(evidence, none)}"
+    better = evidence.compare(own, none)
+    if better < 0:
+        first = f"Better than using no features: {numbers}, {_size(evidence, own, none)}."
+    else:
+        versus = "Worse than" if better > 0 else "Not clearly better than"
+        first = f"{versus} using no features ({without}): {numbers}."
+    predictive = every is not None and evidence.compare(every, none) < 0  # a ridge fit of noise is that of no features
+    if every is None or (better >= 0 and not predictive):
         return first
-    versus = "About as good as" if against_all == 0 else "Better than"
-    return f"{first} {versus} using all {path.n_features:,} features ({shown[ALL]})."
+    return f"{first} {_against_all(path, evidence, own, every)}"
+
+
+def _size(evidence: Evidence, own: HeldOut, other: HeldOut) -> str:
+    """The size of a gain in words and as a share of the loss: "a small gain: 7% of the variance"."""
+    gain = evidence.gain(own, other)
+    word = "a small" if gain < SMALL else "a large" if gain >= LARGE else "a moderate"
+    share = f"{gain:.1%}" if gain < 0.01 else f"{gain:.0%}"
+    return f"{word} gain: {share} {GAINS[evidence.measure]}"
+
+
+def _against_all(path: SelectionPath, evidence: Evidence, own: HeldOut, every: HeldOut) -> str:
+    against = evidence.compare(own, every)
+    gain = evidence.gain(own, every) if against < 0 else evidence.gain(every, own)
+    versus = "Better than" if against < 0 else "Worse than"
+    if against == 0 or gain < NEGLIGIBLE:
+        versus = "About as good as"
+    elif gain < SMALL:
+        versus = f"Slightly {versus.lower()}"
+    return f"{versus} {every.model} on all {path.n_features:,} features ({shown_error(evidence, every)})."
 
 
 def _maximised(path: SelectionPath) -> str:
@@ -92,20 +122,34 @@ def next_step(path: SelectionPath, evidence: Evidence | None) -> str:
     if evidence is None:
         return "Pass the data to see how sure this is: path.report(file, X=X, y=y) adds stability and held-out error."
     own, every, none = (evidence.error_of(name) for name in (SELECTION, ALL, NONE))
-    if own is not None and none is not None and own.differs_from(none) >= 0:
+    if own is not None and none is not None and evidence.compare(own, none) >= 0:
         return "Do not use this selection for prediction; collect more rows before interpreting it."
-    weak = unstable(path, evidence)
-    if own is not None and every is not None and own.differs_from(every) > 0:
+    prediction = ""
+    if own and every and evidence.compare(own, every) > 0 and evidence.gain(every, own) >= SMALL:
+        prediction = f"For prediction, use {every.model} on all features. "
+    return prediction + (_confirm(path, evidence) or _new_rows(path))
+
+
+def _confirm(path: SelectionPath, evidence: Evidence) -> str:
+    """Which features to confirm on new rows before they are named; empty if all of them are stable."""
+    weak, n = unstable(path, evidence), len(path.selected)
+    if not weak:
+        return ""
+    if len(weak) == n:
+        subject = "The feature is" if n == 1 else f"None of the {n} features is"
+        them, any_of_them = ("it", "it") if n == 1 else ("them", "any of them")
+        stable = " not stable" if n == 1 else " stable"
         return (
-            "For prediction, use all features with a regularised model; as a short list, report these features with "
-            "their stability."
+            f"{subject}{stable}: other rows would give others. Report {them} with the stability and stand-ins, and "
+            f"confirm on new rows before naming {any_of_them}."
         )
-    if weak:
-        them, any_of_them = ("it", "it") if len(path.selected) == 1 else ("them", "any of them")
-        return (
-            f"{_features(path, len(weak))} not stable: other rows would give other features. Report {them} with the "
-            f"stability and stand-ins, and confirm on new rows before naming {any_of_them}."
-        )
+    names = [*path.names(weak[:MAX_NAMES]), *([f"{len(weak) - MAX_NAMES} more"] if len(weak) > MAX_NAMES else [])]
+    listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    stable_ones = count(n - len(weak), "feature")
+    return f"{stable_ones} stable; confirm {listed} on new rows before naming {'it' if len(weak) == 1 else 'them'}."
+
+
+def _new_rows(path: SelectionPath) -> str:
     if path.coefficients is None:
         return (
             "Confirm on rows that took no part in the selection: the score was maximised over candidates and is "
@@ -117,15 +161,9 @@ def next_step(path: SelectionPath, evidence: Evidence | None) -> str:
     )
 
 
-def _features(path: SelectionPath, n: int) -> str:
-    if n == len(path.selected):
-        return "The feature is" if n == 1 else "The features are"
-    return f"{n} of the {count(len(path.selected), 'feature')} {'is' if n == 1 else 'are'}"
-
-
 def unstable(path: SelectionPath, evidence: Evidence) -> tuple[int, ...]:
-    """Selected features that are selected on less than half of the half-samples; included ones are not among them."""
+    """Selected features that are not stable; included ones are not among them."""
     if evidence.frequencies is None:
         return ()
     included = {j for step in path.steps if step.phase == "start" for j in step.features}
-    return tuple(j for j in path.selected if evidence.frequencies[j] < UNSTABLE and j not in included)
+    return tuple(j for j in path.selected if evidence.frequencies[j] < STABLE - 1e-9 and j not in included)

@@ -135,17 +135,22 @@ def _errors(path: SelectionPath, evidence: Evidence) -> Html:
     ordered = [error for name in (NONE, SELECTION, ALL) if (error := evidence.error_of(name)) is not None]
     largest = max(error.mean for error in ordered)
     rows = [_error(path, evidence, error, largest) for error in ordered]
-    n_folds = len(ordered[0].folds)
+    repeats = f" x {evidence.n_repeats} repetitions" if evidence.n_repeats > 1 else ""
     caption = (
-        f"Cross-validated {evidence.measure} (smaller is better), {n_folds} folds, with the selection repeated in "
-        "every fold; ± is the standard deviation over the folds."
+        f"Cross-validated {evidence.measure} (smaller is better), {evidence.n_folds} folds{repeats}, with the "
+        "selection repeated in every fold; ± is the standard deviation over the folds."
     )
-    head: Sequence[tuple[str, str | None]] = [("Features used", None), (evidence.measure, "num")]
+    head: list[tuple[str, str | None]] = [("Features used", None), (evidence.measure, "num")]
+    if ordered[0].concordance:
+        head.append(("concordance", "num"))
+        caption += " Concordance: share of pairs of rows whose order of events is predicted correctly (Harrell's c)."
     return table(caption, head, rows, "errors")
 
 
 def _error(path: SelectionPath, evidence: Evidence, error: HeldOut, largest: float) -> Html:
-    size = f" ({error.n_features:.3g} on average)" if error.name == SELECTION else ""
+    about = [f"{error.n_features:.3g} on average"] * (error.name == SELECTION) + [error.model] * bool(error.model)
+    size = f" ({', '.join(about)})" if about else ""
+    c = error.mean_concordance
     name = {ALL: f"all {path.n_features:,} features"}.get(error.name, error.name)
     own = " own" if error.name == SELECTION else ""
     width = max(0.0, error.mean / largest) if largest > 0 else 0.0
@@ -154,5 +159,6 @@ def _error(path: SelectionPath, evidence: Evidence, error: HeldOut, largest: flo
         "tr",
         tag("th", measured(join([name, tag("span", size, class_="quiet")]), bar), scope="row"),
         tag("td", f"{amount(evidence, error.mean)} ± {amount(evidence, error.deviation)}", class_="num"),
+        "" if c is None else tag("td", f"{c:.3f}", class_="num"),
         class_="own" if own else None,
     )

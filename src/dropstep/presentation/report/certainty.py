@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dropstep.evidence import STABLE
 from dropstep.presentation.html import Html, tag
 from dropstep.presentation.report.section import Section, section, table
 from dropstep.presentation.text import number
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from dropstep.evaluation.holdout import HeldOut
     from dropstep.evaluation.stability import Stability
 
-STABLE = 0.75  # frequency from which a feature is called stable
 METRICS = {
     "r2": "the share of the variance that is predicted (R²)",
     "accuracy": "the share of rows whose class is predicted correctly",
