@@ -253,17 +253,18 @@ class ScoreSum:
         total = None if self.total is None or other.total is None else self.total + other.total
         return ScoreSum(self.candidate + other.candidate, self.residual + other.residual, both, total)
 
-    def log_p_value(self, statistic: float, df: float) -> float | None:
-        """Logarithm of the p-value of a chi-squared statistic; None if candidate or residual is close to normal.
+    def log_p_value(self, statistic: float, df: float, plain: float) -> float | None:
+        """Logarithm of the p-value of a chi-squared statistic; None where the plain test holds.
 
-        A statistic with several degrees of freedom is replaced by one with the same p-value and one degree of freedom,
-        along the direction of the score.
+        That is where candidate or residual is close to normal, and the statistic is not less than that of the plain
+        test. A statistic with several degrees of freedom is replaced by one with the same p-value and one degree of
+        freedom, along the direction of the score.
         """
-        given, far = statistic, self.residual.far_from_normal and self.candidate.far_from_normal
+        far = self.residual.far_from_normal and self.candidate.far_from_normal
         if self.total is not None:
             variance = self.candidate.variance * self.residual.variance * self.candidate.sums[0]
             statistic = min(statistic, self.total**2 / variance)
-        if not statistic > 0 or (statistic == given and not far):
+        if not statistic > 0 or (statistic >= plain and not far):
             return None
         log_p = float(log_chi2_sf(np.array([statistic]), np.array([df]))[0])
         if not far:

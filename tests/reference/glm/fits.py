@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 Floats = NDArray[np.float64]
 
@@ -230,18 +231,17 @@ def score_statistic(data: Data, X: Floats, added: Floats) -> tuple[float, int]:
     return float(gradient @ np.linalg.solve(information, gradient)), len(beta) - len(small.beta)
 
 
-def robust_score_statistic(data: Data, X: Floats, added: Floats) -> float:
-    """Rao's statistic of counts with the sandwich variance of the score, summed row by row."""
-    small = fit(data, X)
-    Z = design(data, np.column_stack([X, added]))
-    old, new = Z[:, : len(small.beta)], Z[:, len(small.beta) :]
-    mu = np.exp(data.offset + old @ small.beta)
-    W = data.weights * mu
-    g = new - old @ np.linalg.solve(old.T @ (W[:, None] * old), old.T @ (W[:, None] * new))
-    scores = g * (data.y - mu)[:, None]
-    total = data.weights @ scores
-    variance = sum(w * np.outer(u, u) for w, u in zip(data.weights, scores, strict=True))
-    return float(total @ np.linalg.solve(variance, total))
+def score_log_p(data: Data, X: Floats, added: Floats) -> float:
+    """Logarithm of the p-value of the score test; of counts, by the F test if Pearson's statistic exceeds its df."""
+    statistic, rank = score_statistic(data, X, added)
+    if data.kind == "poisson":
+        small = fit(data, X)
+        mu = np.exp(data.offset + small.X @ small.beta)
+        pearson, df = float(data.weights @ ((data.y - mu) ** 2 / mu)), float(data.weights.sum()) - len(small.beta)
+        if pearson > df:
+            room = df - rank
+            return float(stats.f.logsf(statistic / (pearson - statistic) * room / rank, rank, room))
+    return float(stats.chi2.logsf(statistic, rank))
 
 
 def score(data: Data, X: Floats, criterion: str) -> float:

@@ -63,7 +63,7 @@ class Likelihood(Protocol):
     has_dispersion : bool
         Whether statistics are compared with an estimated dispersion.
     may_overdisperse : bool
-        Whether the variance may exceed that of the model, so that score tests use the larger of the two.
+        Whether the variance may exceed that of the model, so that score tests estimate it.
     w : ndarray of shape (n_rows,)
         Frequencies of the rows.
     exact : float

@@ -17,7 +17,7 @@ from dropstep.models.glm.criteria import Penalised
 from dropstep.models.glm.design import Design, independent_columns
 from dropstep.models.glm.likelihood import Likelihood, Pointwise
 from dropstep.models.glm.newton import Limit, maximise
-from dropstep.models.glm.screening import Fitted, Squared, Statistics, UnitProducts, score_tests, wald_tests
+from dropstep.models.glm.screening import Fitted, Statistics, UnitProducts, score_tests, wald_tests
 from dropstep.models.tests import ScoreSum, StatisticTests
 from dropstep.result import StopReason
 
@@ -242,8 +242,7 @@ class GeneralizedLinear:
         return found
 
     def _score_statistics(self, base: Fitted, units: Indices) -> Statistics:
-        squared = Squared(base.local.residual, self.likelihood.w) if self.likelihood.may_overdisperse else None
-        return score_tests(self.design, self.units, units, base, squared)
+        return score_tests(self.design, self.units, units, base)
 
     def _expected(self, base: Fitted, change: Floats) -> Floats:
         """Deviances after changes that were estimated to second order."""
@@ -258,25 +257,34 @@ class GeneralizedLinear:
     def _score_tests(
         self, base: Fitted, units: Indices, found: Statistics, feasible: NDArray[np.bool_], *, ordered: bool
     ) -> StatisticTests:
-        """Score tests, by the larger of the model's and the sandwich variance if the model may be overdispersed.
+        """Score tests; those of counts by an estimated dispersion where that exceeds 1.
 
-        With a dispersion, the model's is the F test of the working regression, whose sum of squares is Pearson's.
+        With a dispersion, it is the F test of the working regression, whose sum of squares is Pearson's. Without it,
+        the weights of a fit that follows the rows are too small, which a test in the tails makes up for by the share of
+        degrees of freedom that remain.
         """
         values, df, room = found.values, found.n_params.astype(np.float64), None
-        in_tails = values  # by the dispersion without the unit
-        if self.likelihood.has_dispersion:
+        residual_df = self.likelihood.df - len(base.columns)
+        plain, in_tails = values, values * max(residual_df, 0.0) / self.likelihood.df
+        if self._is_dispersed(base, residual_df):
             assert isinstance(base.local, Pointwise)
-            residual_df = self.likelihood.df - len(base.columns)
             room, pearson = residual_df - df, max(base.local.pearson, np.finfo(float).tiny)
             unexplained = np.maximum(pearson - values, np.finfo(float).eps * pearson)
-            values, in_tails = values / unexplained * np.maximum(room, 0.0), values / pearson * residual_df
-        if found.robust is not None:
-            values, in_tails, ordered = np.minimum(values, found.robust), np.minimum(in_tails, found.robust), False
+            plain = in_tails = values / pearson * residual_df
+            values = values / unexplained * np.maximum(room, 0.0)
 
         def log_tail(at: int) -> float | None:
-            return self._score_of(base, int(units[at])).log_p_value(float(in_tails[at]), float(df[at]))
+            score = self._score_of(base, int(units[at]))
+            return score.log_p_value(float(in_tails[at]), float(df[at]), float(plain[at]))
 
         return StatisticTests(values, df, feasible, room, ordered_by_gain=ordered, log_tail=log_tail)
+
+    def _is_dispersed(self, base: Fitted, residual_df: float) -> bool:
+        """True if tests use an estimated dispersion: always, or because counts vary more than the model says."""
+        if not self.likelihood.may_overdisperse:
+            return self.likelihood.has_dispersion
+        assert isinstance(base.local, Pointwise)
+        return self.likelihood.has_dispersion or base.local.pearson > residual_df
 
     def _score_of(self, base: Fitted, unit: int) -> ScoreSum:
         """The score of a unit along its own direction."""

@@ -19,7 +19,7 @@ from dropstep.models.glm.exponential import Bernoulli, PoissonCounts
 from dropstep.models.glm.likelihood import Pointwise
 from dropstep.models.glm.multinomial import Multinomial
 from dropstep.models.glm.newton import Point, Trial
-from dropstep.models.glm.screening import Direction, Squared
+from dropstep.models.glm.screening import Direction
 from dropstep.models.tests import NO_ROWS, ScoreSum
 
 Floats = NDArray[np.float64]
@@ -193,15 +193,12 @@ class Score:
         Its intercept, and coefficients of the standardised columns.
     units : tuple of tuple of int
         Columns of each candidate.
-    robust : bool, default=False
-        Whether the same products with squared residuals are needed as well.
     """
 
     recipe: Recipe
     selected: tuple[int, ...]
     theta: Floats
     units: tuple[tuple[int, ...], ...]
-    robust: bool = False
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -213,8 +210,6 @@ class Score:
         (k, q), p = self.theta.shape, len(columns)
         wide = [np.zeros((len(unit) * q, len(unit) * q)) for unit in self.units if len(unit) > 1]
         products = [np.zeros((p, q)), np.zeros((p, q, k * q)), np.zeros((p, q, q)), *wide]
-        if self.robust:
-            products += [np.zeros((p, k)), np.zeros((p, 1, 1)), *map(np.zeros_like, wide), np.zeros((k, k))]
         place = {c: i for i, c in enumerate(columns)}
         parts = self.recipe.parts(block, columns)
         return _added((self._of(like, X, place) for like, X in parts), Totals(tuple(products)))
@@ -229,11 +224,6 @@ class Score:
         for unit in wide:
             own, size = X[:, [place[c] for c in unit]], len(unit) * q
             sums.append(np.tensordot(own, local.weighted(own), axes=(0, 0)).reshape(size, size))
-        if self.robust:
-            squared = Squared(local.residual, like.w)
-            sums += [squared.cross(X, Z), squared.squares(X, slice(None))]
-            sums += [squared.gram(X[:, [place[c] for c in unit]]) for unit in wide]
-            sums.append(squared.gram(Z))
         return Totals(tuple(sums))
 
 

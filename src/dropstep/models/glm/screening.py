@@ -79,14 +79,10 @@ class Statistics:
     values : ndarray of shape (n_units,)
     n_params : ndarray of shape (n_units,)
         Independent parameters, the degrees of freedom.
-    robust : ndarray of shape (n_units,) or None
-        The statistics with the sandwich estimate of the variance of the score, which holds whatever the dispersion;
-        None for likelihoods whose variance is not in doubt.
     """
 
     values: Floats
     n_params: Indices
-    robust: Floats | None = None
 
     @property
     def feasible(self) -> Bools:
@@ -94,84 +90,35 @@ class Statistics:
 
     def at(self, positions: Indices) -> Statistics:
         """The statistics of some of the units."""
-        robust = None if self.robust is None else self.robust[positions]
-        return Statistics(self.values[positions], self.n_params[positions], robust)
+        return Statistics(self.values[positions], self.n_params[positions])
 
 
-def score_tests(design: Design, units: Units, chosen: Indices, fitted: Fitted, squared: Squared | None) -> Statistics:
-    """Score (Rao) statistics of adding each unit to a fit; `squared` are the residuals of a sandwich estimate."""
+def score_tests(design: Design, units: Units, chosen: Indices, fitted: Fitted) -> Statistics:
+    """Score (Rao) statistics of adding each unit to a fit."""
     members = [units.columns([int(u)]) for u in chosen] if units.members is not None else None
     if members is None:
-        return _single(design, chosen, fitted, squared)
+        return _single(design, chosen, fitted)
     widths = np.array([len(columns) for columns in members])
     values, n_params = np.zeros(len(chosen)), np.zeros(len(chosen), dtype=np.intp)
-    robust = None if squared is None else np.zeros(len(chosen))
     alone = np.flatnonzero(widths == 1)
     if len(alone):
-        found = _single(design, np.array([members[i][0] for i in alone], dtype=np.intp), fitted, squared)
+        found = _single(design, np.array([members[i][0] for i in alone], dtype=np.intp), fitted)
         values[alone], n_params[alone] = found.values, found.n_params
-        if robust is not None and found.robust is not None:
-            robust[alone] = found.robust
     for i in np.flatnonzero(widths > 1):
-        X = design.columns(members[i])
-        products = UnitProducts.of(X, fitted)
-        values[i], n_params[i] = products.statistic(fitted)
-        if robust is not None and squared is not None:
-            robust[i] = products.robust(fitted, squared.cross(fitted.Z, X), squared.gram(X), squared.gram(fitted.Z))
-    return Statistics(values, n_params, robust)
+        values[i], n_params[i] = UnitProducts.of(design.columns(members[i]), fitted).statistic(fitted)
+    return Statistics(values, n_params)
 
 
-def _single(design: Design, columns: Indices, fitted: Fitted, squared: Squared | None) -> Statistics:
+def _single(design: Design, columns: Indices, fitted: Fitted) -> Statistics:
     """Score statistics of single columns: c' inv(D) c, where D is the residual of x' W x given the selected."""
     residual, q = fitted.local.residual, fitted.theta.shape[1]
     V = np.column_stack([residual, fitted.local.weighted(fitted.Z).reshape(len(residual), -1)])
     products, squares = design.products(columns, V, fitted.local)
     c, cross = products[:, :q], products[:, q:].reshape(len(columns), q, -1)
-    if squared is None:
-        return of_products(c, cross, squares, fitted)
-    robust = design.products(columns, squared.weights[:, 0] * fitted.Z, squared)  # x' R Z, x' R x
-    return of_products(c, cross, squares, fitted, (*robust, squared.gram(fitted.Z)))
+    return of_products(c, cross, squares, fitted)
 
 
-class Squared(Pointwise):
-    """Squared residuals in the place of the information: the middle of the sandwich.
-
-    Parameters
-    ----------
-    residual : ndarray of shape (n_rows, 1)
-        Weighted residuals.
-    frequencies : ndarray of shape (n_rows,)
-    """
-
-    deviance = 0.0
-
-    def __init__(self, residual: Floats, frequencies: Floats) -> None:
-        self._residual, self._weights = residual, (residual[:, 0] ** 2 / frequencies)[:, None, None]
-
-    @property
-    def residual(self) -> Floats:
-        return self._residual
-
-    @property
-    def weights(self) -> Floats:
-        return self._weights
-
-    @property
-    def pearson(self) -> float:
-        raise NotImplementedError
-
-    def cross(self, Z: Floats, X: Floats) -> Floats:
-        """Z' R X."""
-        return np.asarray(Z.T @ (self._weights[:, 0] * X))
-
-
-def of_products(
-    c: Floats,
-    cross: Floats,
-    squares: Floats,
-    fitted: Fitted,
-    robust: tuple[Floats, Floats, Floats] | None = None,
-) -> Statistics:
+def of_products(c: Floats, cross: Floats, squares: Floats, fitted: Fitted) -> Statistics:
     """Score statistics of single columns x from their products.
 
     Parameters
@@ -183,8 +130,6 @@ def of_products(
     squares : ndarray of shape (n_columns, n_outputs, n_outputs)
         x' W x.
     fitted : Fitted
-    robust : tuple of ndarray or None, default=None
-        x' R Z, x' R x and Z' R Z, where R are squared residuals, for the sandwich estimate of a single output.
 
     Returns
     -------
@@ -197,15 +142,7 @@ def of_products(
         return _quadratic_forms(c, D, squares)
     d, own = D[:, 0, 0], squares[:, 0, 0]
     feasible = d > DEPENDENT * own
-    values = np.divide(c[:, 0] ** 2, d, out=np.zeros(len(d)), where=feasible)
-    if robust is None:
-        return Statistics(values, feasible.astype(np.intp))
-    b, (crossed, squared, inner) = projected[:, 0], robust
-    sandwich = squared[:, 0, 0] - 2 * np.einsum("jl,jl->j", b, crossed) + np.einsum("jl,lm,jm->j", b, inner, b)
-    known = feasible & (sandwich > DEPENDENT * squared[:, 0, 0])
-    return Statistics(
-        values, feasible.astype(np.intp), np.divide(c[:, 0] ** 2, sandwich, out=np.zeros(len(d)), where=known)
-    )
+    return Statistics(np.divide(c[:, 0] ** 2, d, out=np.zeros(len(d)), where=feasible), feasible.astype(np.intp))
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,12 +177,6 @@ class UnitProducts:
         """The score statistic, and its number of independent parameters."""
         found = _quadratic_forms(self.c.reshape(1, -1), self.residual(fitted)[None], self.own[None])
         return float(found.values[0]), int(found.n_params[0])
-
-    def robust(self, fitted: Fitted, cross: Floats, own: Floats, inner: Floats) -> float:
-        """The statistic with the sandwich variance, from Z' R X, X' R X and Z' R Z of squared residuals R."""
-        B = fitted.solve(self.cross)
-        sandwich = own - B.T @ cross - cross.T @ B + B.T @ inner @ B
-        return float(_quadratic_forms(self.c.reshape(1, -1), sandwich[None], own[None]).values[0])
 
     def direction(self, fitted: Fitted) -> Direction:
         """The combination of columns and of outputs along which the score is largest, given the selected."""

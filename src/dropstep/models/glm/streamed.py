@@ -76,32 +76,25 @@ class StreamedGLM(GeneralizedLinear):
         members = tuple(self.units.columns([int(u)]) for u in units)
         used = tuple(tuple(c for c in unit if self.design.varying[c]) for unit in members)
         values, n_params = np.zeros(len(units)), np.zeros(len(units), dtype=np.intp)
-        robust = np.zeros(len(units)) if self.likelihood.may_overdisperse else None
         if not any(used):
-            return Statistics(values, n_params, robust)
+            return Statistics(values, n_params)
         score, sums = self._products(base, used)
-        (c, cross, squares), n_wide = sums[:3], sum(len(unit) > 1 for unit in used)
-        wide, squared = sums[3 : 3 + n_wide], sums[3 + n_wide :]  # of squared residuals: cross, squares, wide, inner
+        c, cross, squares, *wide = sums
         place = {column: i for i, column in enumerate(score.columns)}
         alone = [i for i, unit in enumerate(used) if len(unit) == 1]
         if alone:
             at = [place[used[i][0]] for i in alone]
-            sandwich = None if robust is None else (squared[0][at], squared[1][at], squared[-1])
-            found = of_products(c[at], cross[at], squares[at], base, sandwich)
+            found = of_products(c[at], cross[at], squares[at], base)
             values[alone], n_params[alone] = found.values, found.n_params
-            if robust is not None and found.robust is not None:
-                robust[alone] = found.robust
         for w, i in enumerate(i for i, unit in enumerate(used) if len(unit) > 1):
             at = [place[column] for column in used[i]]
             products = UnitProducts(c[at], cross[at].reshape(-1, cross.shape[2]).T, wide[w])
             values[i], n_params[i] = products.statistic(base)
-            if robust is not None:
-                robust[i] = products.robust(base, squared[0][at].T, squared[2 + w], squared[-1])
-        return Statistics(values, n_params, robust)
+        return Statistics(values, n_params)
 
     def _products(self, base: Fitted, units: tuple[tuple[int, ...], ...]) -> tuple[Score, tuple[Floats, ...]]:
         """The products of score tests of some columns, in one pass."""
-        score = Score(self.recipe, base.columns, base.theta, units, self.likelihood.may_overdisperse)
+        score = Score(self.recipe, base.columns, base.theta, units)
         score = replace(score, recipe=self.recipe.reading(score.columns))
         return score, self.source.total(score, score.recipe.layout.columns).sums
 

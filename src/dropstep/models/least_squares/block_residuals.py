@@ -115,7 +115,7 @@ class BlockResiduals:
         key = frozenset(selected), unit
         if key not in self._known:
             self._read([*selected], [unit, *(() if ahead is None else ahead())])
-        return self._known[key].log_p_value(statistic, df)
+        return self._known[key].log_p_value(statistic, df, statistic)
 
     def _read(self, selected: list[int], chain: Sequence[int]) -> None:
         """The scores of units that are added one after the other, in one pass."""

@@ -190,7 +190,7 @@ class RowResiduals:
             here = weights > 0
             weights = weights[here]
             candidate, residual = (values[here] / np.sqrt(weights) for values in (candidate, residual))
-        return ScoreSum.of(candidate, residual, weights).log_p_value(statistic, df)
+        return ScoreSum.of(candidate, residual, weights).log_p_value(statistic, df, statistic)
 
 
 def orthogonal(X: Floats, basis: Floats) -> Floats:
