@@ -17,7 +17,7 @@ from benchmarks.noise import autoregressive
 from benchmarks.recovery import draw
 from dropstep import audit, select
 
-CRITERIA = {"linear": ("ebic", "bic", "aic"), "discriminant": ("trace", "wilks")}
+CRITERIA = {"linear": ("r2", "bic", "aic"), "discriminant": ("trace", "wilks")}
 
 
 def tables() -> Iterator[tuple[str, Any, Any, str]]:
@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> None:
         for criterion in CRITERIA[model]:
             path = select(X, y, model=model, criterion=criterion)
             print(line(f"{name}, {criterion}", [audit(path, X, y)]), flush=True)
-    for criterion, (n, p), rho in product(("ebic", "aic"), ((100, 20), (100, 60), (400, 60)), (0.0, 0.7)):
+    for criterion, (n, p), rho in product(("r2", "aic"), ((100, 20), (100, 60), (400, 60)), (0.0, 0.7)):
         found = []
         for seed in range(given.runs):
             X, y, _ = draw(seed, n, p, rho, 0.4)
@@ -63,7 +63,7 @@ def main(arguments: list[str] | None = None) -> None:
         X[:, 1] = X[:, 0] + 0.3 * X[:, 1]
         y = 2 * (X[:, 0] - X[:, 1]) + 0.5 * X[:, 2] + rng.standard_normal(200)
         suppressed.append(audit(select(X, y, model="linear"), X, y))
-    print(line("suppressor 200 x 20, ebic", suppressed), flush=True)
+    print(line("suppressor 200 x 20, r2", suppressed), flush=True)
 
 
 if __name__ == "__main__":

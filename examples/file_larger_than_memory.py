@@ -14,7 +14,7 @@ for i in range(0, len(frame), 300):
     frame[i : i + 300].to_parquet(folder / f"digits-{i:04}.parquet")
 
 path = select(str(folder / "*.parquet"), "target", max_features=20)
-print(f"six files: {len(path.selected)} of {path.n_features} pixels in {path.n_passes} pass over the rows")
+print(f"six files: {len(path.selected)} of {path.n_features} pixels in {path.n_passes} passes over the rows")
 print("the same pixels as in memory:", path.selected_names == select(frame, "target", max_features=20).selected_names)
 
 query = duckdb.sql(f"select * exclude (target), target = 8 as eight from '{folder}/*.parquet' where target in (3, 8)")

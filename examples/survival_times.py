@@ -16,4 +16,4 @@ print(f"{int(y[:, 1].sum())} events; selected {path.selected}")
 print(f"{path.n_evaluations} score tests, {path.n_fits} fits")
 
 breslow = select(X, y, model=Cox(ties="breslow"), strata=hospital)
-print(f"with Breslow's ties {breslow.selected}; ebic {breslow.score:.2f} instead of {path.score:.2f}")
+print(f"with Breslow's ties {breslow.selected}; deviance {breslow.score:.2f} instead of {path.score:.2f}")

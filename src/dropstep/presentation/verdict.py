@@ -136,11 +136,10 @@ def _confirm(path: SelectionPath, evidence: Evidence) -> str:
     if not weak:
         return ""
     if len(weak) == n:
-        subject = "The feature is" if n == 1 else f"None of the {n} features is"
+        subject = {1: "The feature is not", 2: "Neither feature is"}.get(n, f"None of the {n} features is")
         them, any_of_them = ("it", "it") if n == 1 else ("them", "any of them")
-        stable = " not stable" if n == 1 else " stable"
         return (
-            f"{subject}{stable}: other rows would give others. Report {them} with the stability and stand-ins, and "
+            f"{subject} stable: other rows would give others. Report {them} with the stability and stand-ins, and "
             f"confirm on new rows before naming {any_of_them}."
         )
     names = [*path.names(weak[:MAX_NAMES]), *([f"{len(weak) - MAX_NAMES} more"] if len(weak) > MAX_NAMES else [])]

@@ -161,12 +161,14 @@ class LeastSquares:
         return log_tail
 
     def _ahead(self, unit: int, units: Indices) -> list[int]:
-        """Units that are likely to be added after a unit: forward, while they are significant."""
-        model, ahead = self.copy(), list[int]()
-        while len(ahead) < MAX_AHEAD and model.saturated() is None:
+        """Units that are likely to be added after a unit: forward with early dropping, while they are significant."""
+        model, ahead, pool = self.copy(), list[int](), units
+        scan = model.additions(pool)
+        while len(ahead) < MAX_AHEAD and model.saturated() is None and scan.tests is not None:
+            pool = pool[scan.tests.significant(LIKELY) & (pool != unit)]
             model.add([unit])
-            scan = model.additions(np.setdiff1d(units, model._selected))
-            if not len(scan.units) or scan.tests is None:
+            scan = model.additions(pool)
+            if not len(pool) or scan.tests is None:
                 break
             tests, size = scan.tests, len(model._selected) + 1
             at = int(scan.gains.argmax() if tests.ordered_by_gain else tests.log_p_values.argmin())
