@@ -1,6 +1,6 @@
 """Pure noise: how often the default selects nothing. The bar is 93 % of the tables, in every cell.
 
-    python -m benchmarks.noise --jobs 2            # all cells, about 20 minutes of two cores
+    python -m benchmarks.noise --jobs 2            # all cells, about 40 minutes of two cores
     python -m benchmarks.noise --tables 50         # a quick look
     python -m benchmarks.noise --only classes      # some of the parts
     python -m benchmarks.noise --publish           # the same, and docs/noise.md is written from it
@@ -39,8 +39,6 @@ Results = dict[str, str]  # by the key of a cell: "1903 of 2000" tables were emp
 BAR = 0.93  # share of empty selections, at least, in every cell
 LEVEL = 0.05  # of the default rule: the first of m features enters at LEVEL / m
 N_TABLES = 2000
-N_EXPENSIVE = 500  # tables of a likelihood with many features, of which one takes 20 to 200 ms
-EXPENSIVE = 20_000  # values of X from which on a likelihood is expensive
 CHUNK = 50  # tables per task of a process
 RESULTS = ROOT / "benchmarks" / "results" / "noise.json"
 PAGE = ROOT / "docs" / "noise.md"
@@ -143,11 +141,6 @@ class Cell:
     @property
     def key(self) -> str:
         return f"{self.part}: {self.row}: {self.column}"
-
-    def n_tables(self, wanted: int) -> int:
-        """The number of tables, fewer where one is expensive."""
-        expensive = self.model not in ("linear", "discriminant") and self.n * self.m >= EXPENSIVE
-        return min(wanted, N_EXPENSIVE) if expensive else wanted
 
     def draw(self, repeat: int) -> tuple[Floats, NDArray[Any]]:
         """The features and a target that varies, seeded by the cell and the number of the table."""
@@ -266,8 +259,8 @@ def count_empty(cell: Cell, repeats: range) -> tuple[Cell, int, float]:
 def run(cells: Sequence[Cell], wanted: int, jobs: int, file: Path, *, fresh: bool) -> Results:
     """The results of all cells, read from the file where it has them; every other cell is written when it is done."""
     results: Results = json.loads(file.read_text(encoding="utf-8")) if file.exists() and not fresh else {}
-    todo = [cell for cell in cells if counted(results.get(cell.key, "0 of 0"))[1] < cell.n_tables(wanted)]
-    chunks = {cell: chunked(cell.n_tables(wanted)) for cell in todo}
+    todo = [cell for cell in cells if counted(results.get(cell.key, "0 of 0"))[1] < wanted]
+    chunks = {cell: chunked(wanted) for cell in todo}
     tasks = (delayed(count_empty)(cell, chunk) for cell in todo for chunk in chunks[cell])
     waiting = {cell: len(chunks[cell]) for cell in todo}
     empty, seconds = dict.fromkeys(todo, 0), dict.fromkeys(todo, 0.0)
@@ -276,7 +269,7 @@ def run(cells: Sequence[Cell], wanted: int, jobs: int, file: Path, *, fresh: boo
         seconds[cell] += elapsed
         waiting[cell] -= 1
         if not waiting[cell]:
-            results[cell.key] = f"{empty[cell]} of {cell.n_tables(wanted)}"
+            results[cell.key] = f"{empty[cell]} of {wanted}"
             file.write_text(json.dumps(results, indent=1), encoding="utf-8")
             print(f"{cell.key}: {results[cell.key]} ({seconds[cell]:.1f} s)", flush=True)
     return results

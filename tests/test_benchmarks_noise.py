@@ -72,14 +72,6 @@ def test_neighbours_have_the_correlation():
     assert X.var(axis=0) == pytest.approx(np.ones(4), abs=0.05)
 
 
-def test_fewer_tables_are_drawn_only_where_one_is_expensive():
-    tables = {cell.n_tables(2000) for cell in CELLS if cell.model in ("linear", "discriminant")}
-    assert tables == {2000}
-    expensive = [cell for cell in CELLS if cell.n_tables(2000) < 2000]
-    assert {cell.n_tables(2000) for cell in expensive} == {500}
-    assert all(cell.n * cell.m >= 20_000 for cell in expensive)
-
-
 def test_finished_cells_are_not_run_again(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(noise, "SHAPES", ((8, 1), (12, 20)))
     file = tmp_path / "noise.json"

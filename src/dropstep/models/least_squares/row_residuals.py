@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from dropstep.data.sample import Sample
 from dropstep.data.target import Categorical
 from dropstep.models.base import Units
-from dropstep.models.tests import ScoreSum
+from dropstep.models.tests import Distribution, ScoreSum
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -21,7 +22,7 @@ Ahead = Callable[[], Sequence[int]]  # returns units that are likely to be added
 DEPENDENT = 1e-10  # relative residual sum of squares below which a column counts as linearly dependent
 MAX_ROWS = 2**15  # more rows are thinned
 THINNED = 2**13  # to this number, from which the shape of a distribution is read
-N_EXTREMES = 256  # rows with the most extreme values of a target, which are never thinned
+N_EXTREMES = 256  # rows with the most extreme values of a target, or of a candidate, which are never thinned
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,23 +130,41 @@ class RowResiduals:
         return given.candidates[unit]
 
     @cached_property
-    def _thinned(self) -> RowResiduals | None:
-        """Some `THINNED` rows that stand for all, if there are many; None if not.
+    def _strata(self) -> Indices | None:
+        """A stratum of each row, if there are too many rows; None if not.
 
-        They are evenly spaced ones of each class, or those that are most extreme in a target and evenly spaced others:
-        a product of candidate and residual is extreme only if the residual is, so that one wild row is not missed.
+        It is the class, or whether the row is one of those that are most extreme in a target.
         """
         n, rows, target = len(self.targets), self.rows, self.sample.target
         if n <= MAX_ROWS:
             return None
         if isinstance(target, Categorical):
-            strata = target.codes if rows is None else target.codes[rows]
-        else:
-            values = target.values if rows is None else target.values[rows]
-            extreme = np.argpartition(np.abs(values - values.mean(axis=0)), n - N_EXTREMES, axis=0)[n - N_EXTREMES :]
-            strata = np.zeros(n, dtype=np.intp)
-            strata[extreme] = 1
-        members = [np.flatnonzero(strata == code) for code in np.unique(strata)]
+            return np.asarray(target.codes if rows is None else target.codes[rows], dtype=np.intp)
+        values = target.values if rows is None else target.values[rows]
+        strata = np.zeros(n, dtype=np.intp)
+        strata[_most_extreme(values, N_EXTREMES)] = 1
+        return strata
+
+    @cached_property
+    def _few(self) -> RowResiduals:
+        """About `THINNED` rows that stand for all, for every candidate."""
+        assert self._strata is not None
+        return self._thinned(self._strata)
+
+    def _with_extremes(self, unit: int) -> RowResiduals:
+        """The same, with the extreme rows of a candidate.
+
+        A product of candidate and residual is extreme only if one of them is, so that no wild row is missed.
+        """
+        assert self._strata is not None
+        X, strata = self.sample.table.columns(self.units.columns([unit]), self.rows), self._strata.copy()
+        strata[_most_extreme(X, max(N_EXTREMES // X.shape[1], 1))] = int(strata.max()) + 1
+        return self._thinned(strata)
+
+    def _thinned(self, strata: Indices) -> RowResiduals:
+        """Evenly spaced rows of each stratum."""
+        every, rows = (np.flatnonzero(strata == code) for code in range(int(strata.max()) + 1)), self.rows
+        members = [here for here in every if len(here)]
         kept = [here[:: -(-len(here) * len(members) // THINNED)] for here in members]
         chosen, counts = np.concatenate(kept), [len(some) for some in kept]
         represented = np.repeat([len(here) / len(some) for here, some in zip(members, kept, strict=True)], counts)
@@ -173,8 +192,10 @@ class RowResiduals:
         -------
         float or None
         """
-        if self._thinned is not None:
-            return self._thinned.log_tail(unit, selected, statistic, df)
+        if self._strata is not None:
+            if not self._few.leaves_far_from_normal(selected):
+                return None
+            return self._with_extremes(unit).log_tail(unit, selected, statistic, df)
         given = self.given(selected)
         E, R = self.candidate(given, unit), given.residual
         if not E.shape[1]:
@@ -185,12 +206,29 @@ class RowResiduals:
             Q = np.linalg.qr(R)[0]
             U, _, V = np.linalg.svd(E.T @ Q, full_matrices=False)
             candidate, residual = E @ U[:, 0], Q @ V[0]
-        weights = self.weights
-        if weights is not None:
-            here = weights > 0
-            weights = weights[here]
-            candidate, residual = (values[here] / np.sqrt(weights) for values in (candidate, residual))
-        return ScoreSum.of(candidate, residual, weights).log_p_value(statistic, df, statistic)
+        both, weights = self._unweighted(np.column_stack([candidate, residual]))
+        return ScoreSum.of(both[:, 0], both[:, 1], weights).log_p_value(statistic, df, statistic)
+
+    def leaves_far_from_normal(self, selected: Sequence[int]) -> bool:
+        """True if a selection leaves a target that is far from normal, or several targets."""
+        residual = self.given(selected).residual
+        return residual.shape[1] > 1 or Distribution.of(*self._unweighted(residual)).far_from_normal
+
+    def _unweighted(self, columns: Floats) -> tuple[Floats, Floats | None]:
+        """Columns without the roots of the weights, and the weights, of rows of positive weight."""
+        if (weights := self.weights) is None:
+            return columns, None
+        here = weights > 0
+        return columns[here] / np.sqrt(weights[here])[:, None], weights[here]
+
+
+def _most_extreme(values: NDArray[Any], count: int) -> Indices:
+    """The rows that are furthest from the mean of a column, about as many for each; the limit is that of some rows."""
+    distance = np.abs(values - values.mean(axis=0))
+    step = max(min(len(values) // THINNED, count), 1)
+    some = distance[::step]
+    limit = np.partition(some, len(some) - count // step, axis=0)[len(some) - count // step]
+    return np.flatnonzero((distance > limit).any(axis=1))
 
 
 def orthogonal(X: Floats, basis: Floats) -> Floats:
