@@ -250,6 +250,7 @@ def test_likelihoods_and_estimators():
         found = compare(X, target, model=model, strategies=("forward",), cv=3)
         assert found.measure == measure
         assert found["forward"].errors[0].mean < found[NONE].errors[0].mean
+        assert ("concordance" in found.to_frame()) == (", concordance 0.500" in str(found)) == (model == "cox")
 
 
 def test_knockoffs_choose_in_every_fold() -> None:

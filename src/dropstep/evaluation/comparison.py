@@ -73,6 +73,11 @@ class Row:
     concordance: tuple[float, ...] = ()
 
     @property
+    def mean_concordance(self) -> float | None:
+        """Mean of Harrell's c over the folds; None if there is none."""
+        return sum(self.concordance) / len(self.concordance) if self.concordance else None
+
+    @property
     def sizes(self) -> tuple[int, ...]:
         """Number of features selected in each fold."""
         return tuple(len(names) for names in self.features)
@@ -131,7 +136,7 @@ class Comparison:
         -------
         pandas.DataFrame
             Columns strategy, n_features (on all rows), features, score, n_evaluations, n_fits, seconds, model, error,
-            deviation, n_features_in_folds, features_in_folds and refusal.
+            deviation, n_features_in_folds, features_in_folds, refusal and, for survival times, concordance.
         """
         import pandas as pd
 
@@ -159,7 +164,7 @@ class Comparison:
     def __str__(self) -> str:
         head = f"{self.measure} over {self.n_folds} folds, selection repeated inside every fold"
         lines = [
-            f"{row.strategy:<16} {row.errors[0].mean:.6g} ± {row.errors[0].deviation:.2g}"
+            f"{row.strategy:<16} {row.errors[0].mean:.6g} ± {row.errors[0].deviation:.2g}{_with_concordance(row)}"
             if row.errors
             else f"{row.strategy:<16} {row.refusal}"
             for row in self.rows
@@ -175,6 +180,11 @@ def _beats(row: Row, other: Row) -> bool:
     return compare_folds(own, others, len(own)) < 0
 
 
+def _with_concordance(row: Row) -> str:
+    c = row.mean_concordance
+    return "" if c is None else f", concordance {c:.3f}"
+
+
 def _records(row: Row) -> list[dict[str, Any]]:
     path = row.path
     known = {
@@ -186,7 +196,8 @@ def _records(row: Row) -> list[dict[str, Any]]:
         "n_fits": None if path is None else path.n_fits,
         "seconds": None if path is None else row.seconds,
     }
-    rest = {"n_features_in_folds": row.sizes, "features_in_folds": row.features, "refusal": row.refusal}
+    rest: dict[str, Any] = {"n_features_in_folds": row.sizes, "features_in_folds": row.features, "refusal": row.refusal}
+    rest |= {"concordance": row.mean_concordance} if row.concordance else {}
     if not row.errors:
         return [{**known, "model": None, "error": None, "deviation": None, **rest}]
     return [{**known, "model": e.model, "error": e.mean, "deviation": e.deviation, **rest} for e in row.errors]
