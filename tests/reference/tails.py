@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize, stats
 
+from reference.glm import fits
+
 KURTOSIS, SKEWNESS = 1.0, 0.8
 
 
@@ -63,6 +65,11 @@ def far_from_normal(x, w) -> tuple[bool, float]:
 
 def saddlepoint(g, e, w, z) -> float:
     """P(sum g_i e_i > z), where the e_i are drawn from the sample and both are standardised (Barndorff-Nielsen)."""
+    return math.exp(log_tail(of_sample(g, e, w), z))
+
+
+def of_sample(g, e, w):
+    """Cumulants of sum g_i e_i, where the e_i are drawn from the sample and both are standardised."""
     e = (e - np.average(e, weights=w)) / math.sqrt(np.cov(e, aweights=w, ddof=0))
     g = g - np.average(g, weights=w)
     g = g / math.sqrt(w @ g**2)
@@ -77,15 +84,96 @@ def saddlepoint(g, e, w, z) -> float:
             k2 += times * x**2 * (density @ e**2 / density.sum() - mean**2)
         return k, k1, k2
 
+    return cumulants
+
+
+def of_classes(g, mu, w):
+    """Cumulants of sum g_i (y_i - mu_i), standardised, where y_i is 1 with probability mu_i and 0 otherwise."""
+    g = g / math.sqrt(w @ (g**2 * mu * (1 - mu)))
+
+    def cumulants(t):
+        k = k1 = k2 = 0.0
+        for x, p, times in zip(t * g, mu, w, strict=True):
+            k += times * (math.log(1 - p + p * math.exp(x)) - x * p)
+            tilted = p * math.exp(x) / (1 - p + p * math.exp(x))
+            k1 += times * x / t * (tilted - p) if t else 0.0
+            k2 += times * (x / t) ** 2 * tilted * (1 - tilted) if t else 0.0
+        return k, k1, k2
+
+    return cumulants
+
+
+def log_tail(cumulants, z) -> float:
+    """log P(sum > z) for a standardised sum with these cumulants (Barndorff-Nielsen)."""
     high = 2 * z
     while cumulants(high)[1] < z:
         high *= 2
         if high > 1e6:
-            return 0.0
+            return -math.inf
     t = optimize.brentq(lambda t: cumulants(t)[1] - z, 0, high, xtol=1e-14, rtol=1e-14)
     k, _, k2 = cumulants(t)
     r, v = math.sqrt(2 * (t * z - k)), t * math.sqrt(k2)
-    return float(stats.norm.sf(r + math.log(v / r) / r))
+    return float(stats.norm.logsf(r + math.log(v / r) / r))
+
+
+# --- likelihoods -----------------------------------------------------------------------------------------------------
+
+
+def score_log_p_in_tails(data: fits.Data, X, added) -> tuple[float | None, float]:
+    """Logarithm of the p-value of one column by its score, None if the plain test holds; the distance of the gates.
+
+    What is close to normal is tested by chi-squared, with the share of the degrees of freedom that is left.
+    """
+    small = fits.fit(data, X)
+    Z, x, w = small.X, fits.design(data, added)[:, -1], data.weights
+    mu = root = np.ones(len(x))
+    if data.kind == "cox":
+        both = fits.cox_derivatives(data, np.column_stack([Z, x]), Z @ small.beta)[1]
+        at_risk = sorted({i for _, rows in fits.terms(data) for i in rows})
+        g = (x - Z @ np.linalg.solve(both[:-1, :-1], both[:-1, -1]))[at_risk]
+        e, w = martingale(data, Z @ small.beta + data.offset)[at_risk], w[at_risk]
+    else:
+        mu = mean(data, Z @ small.beta + data.offset)
+        root = np.sqrt({"logistic": mu * np.abs(1 - mu), "poisson": mu}.get(data.kind, root))
+        W = np.sqrt(w) * root
+        g = root * (x - Z @ np.linalg.lstsq(W[:, None] * Z, W * x)[0])
+        e = (data.y - mu) / (mu if data.kind == "gamma" else root)
+    plain, df = fits.score_statistic(data, X, added)[0], w.sum() - len(set(data.strata))
+    left, pearson = df - X.shape[1], w @ e**2
+    if data.kind == "gamma" or (data.kind == "poisson" and pearson > left):
+        plain = statistic = plain / pearson * left
+    else:
+        statistic = plain * (left / df)
+    if data.kind == "cox":
+        exchangeable = w.sum() * np.cov(g, aweights=w, ddof=0) * np.cov(e, aweights=w, ddof=0)
+        statistic = min(statistic, (w @ (g * e)) ** 2 / exchangeable)
+    far, gates = zip(*(far_from_normal(values, w) for values in (g, e)), strict=True)
+    if not all(far):
+        return (None if statistic >= plain else float(stats.chi2.logsf(statistic, 1))), min(gates)
+    z, sides = math.sqrt(statistic), []
+    for sign in (1, -1):
+        cumulants = of_classes(sign * g / root, mu, w) if data.kind == "logistic" else of_sample(sign * g, e, w)
+        sides.append(log_tail(cumulants, z))
+    return float(np.logaddexp(*sides)), min(gates)
+
+
+def mean(data: fits.Data, eta):
+    """The mean of classes, counts or positive numbers at a linear predictor."""
+    return 1 / (1 + np.exp(-eta)) if data.kind == "logistic" else np.exp(eta)
+
+
+def martingale(data: fits.Data, eta):
+    """Martingale residuals: events minus the cumulative hazard, which tied events share by Efron's fractions."""
+    residual = data.y[:, 1].astype(float)
+    for events, at_risk in fits.terms(data):
+        for f in fits.fractions(data, len(events)):
+            risk = np.exp(eta[at_risk]).sum() - f * np.exp(eta[events]).sum()
+            for i in set(at_risk):
+                residual[i] -= (1 - f * (i in events)) * math.exp(eta[i]) / risk
+    return residual
+
+
+# --- algebra ---------------------------------------------------------------------------------------------------------
 
 
 def standardised(X):

@@ -14,7 +14,8 @@ from reference.glm import fits
 from search.test_lookup import Brute
 
 SEEDS = range(6)
-REFITTING = ("forward", "backward", "stepwise", "bidirectional", "forward_backward", "floating", "swap")
+REFITTING = ("forward", "backward", "stepwise", "bidirectional", "forward_backward", "floating", "swap", "dropping",
+             "fbed")  # fmt: skip
 
 
 def usable(kind: str, seed: int) -> tuple[RandomProblem, RandomProblem]:
@@ -128,7 +129,7 @@ class Scores:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("criterion", ["aic", "aicc", "bic"])
 def test_strategies_are_those_of_brute_force(kind: str, criterion: str) -> None:
-    """With every candidate refitted; dropping decides by screening gains too, so it is not compared."""
+    """With every candidate refitted."""
     for seed in range(2):
         given = problem(kind, seed, p=5, plain=True)
         scores = Scores(given, criterion)

@@ -259,25 +259,3 @@ def penalised(data: Data, loglik: float, rank: int, criterion: str) -> float:
     if charge is None:
         charge = 2 * k + 2 * k * (k + 1) / (n - k - 1) if n - k - 1 > 0 else math.inf
     return -2 * loglik + charge
-
-
-def screening_gain(data: Data, X: Floats, added: Floats, criterion: str) -> float:
-    """Gain if the score statistic were the fall of the deviance (gamma: of the logarithm's first order); 0 if singular.
-
-    The deviance of a gamma model stays positive: deviance / (1 + statistic / deviance).
-    """
-    statistic, rank = score_statistic(data, X, added)
-    small = fit(data, X)
-    if not rank:
-        return 0.0
-    after = small.deviance - statistic
-    if data.kind == "gamma":
-        after = small.deviance / (1 + statistic / small.deviance)
-    before = penalised(data, small.loglik, small.rank, criterion)
-    return before - penalised(data, loglik_at(data, after), small.rank + rank, criterion)
-
-
-def loglik_at(data: Data, value: float) -> float:
-    """The log likelihood at a deviance."""
-    at_zero = deviance(data, 0.0)  # the deviance is linear in the log likelihood
-    return full_loglik(data, (at_zero - value) / 2)
