@@ -77,8 +77,8 @@ class Coefficients(CoefficientsText):
     statistic : {"t", "z"}
         Whether `coef / std_error` is referred to a t distribution or to the normal distribution.
     r2, adj_r2 : float or None
-        Share of the sum of squares that is explained (of all targets together), and the same with both sums of squares
-        divided by their degrees of freedom; None for models other than least squares regression.
+        Share of the sum of squares that is explained (the mean over several targets), and the same with both sums of
+        squares divided by their degrees of freedom; None for models other than least squares regression.
     classes : tuple or None
         Labels of all classes; None for a regression. Discriminant analysis has a function for each of them, logistic
         regression for each but the first, the baseline.

@@ -249,7 +249,7 @@ class SelectionPath(PathMethods):
 
     @property
     def r2(self) -> float | None:
-        """Share of the sum of squares (of all targets together) that is explained; None for other models."""
+        """Share of the sum of squares that is explained, the mean over several targets; None for other models."""
         return None if self.coefficients is None else self.coefficients.r2
 
     @property

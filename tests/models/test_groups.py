@@ -287,3 +287,19 @@ def test_a_nearly_collinear_column_does_not_replace_an_independent_one(seed: int
         path = by_library(given)
         assert not isinstance(path, str)
         assert list(false_zeros(given, path)) == []
+
+
+@pytest.mark.parametrize("seed", [445, 4100])
+def test_an_independent_column_does_not_leave_at_no_loss(seed: int) -> None:
+    """Two nearly collinear pairs in different groups: a Gram matrix lost the digits of all directions."""
+    rng = np.random.default_rng([21, seed])
+    X = rng.normal(size=(14, 6))
+    X[:, 1] = X[:, 0] + 10 ** -rng.uniform(2, 7) * X[:, 1]
+    X[:, 3] = X[:, 2] + 10 ** -rng.uniform(2, 7) * X[:, 3]
+    y = X[:, 4] + X @ rng.normal(size=6) * 0.3 + 0.3 * rng.normal(size=14)
+    groups = [[0, 2], [1, 3], [4], [5]]
+    path = select(X, y, solver="gram", groups=groups, strategy="backward", criterion="rss", enter=1.0)
+    left = [step for step in path.steps if step.action == "remove" and step.features in ((4,), (5,))]
+    assert left
+    assert all(step.gain < -0.1 for step in left)
+    assert any("cannot resolve the gain" in note for note in path.notes)

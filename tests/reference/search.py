@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reference.least_squares.criteria import SEPARABILITY, Criterion, improvement, score_of
-from reference.least_squares.problem import Discriminant, Problem, Regression, adds_nothing, size
+from reference.least_squares.problem import Discriminant, Problem, adds_nothing, size
 from reference.least_squares.projection import Unit, flat, orthonormal
 from reference.least_squares.tests import log_p_value_of, p_value_of
 from reference.tails import Rows, p_value_in_tails
@@ -259,17 +259,11 @@ class Search:
 
     # Choices
 
-    @property
-    def depends_on_scales(self) -> bool:
-        """True if gains of several targets are no function of a determinant, which orders units as tests do."""
-        several = isinstance(self.problem, Regression) and self.problem.q > 1
-        return several and self.criterion.name not in {"aic", "aicc", "bic", "ebic", "hqc"}
-
     def best_addition(self, moves: Sequence[Move]) -> Move | None:
-        """The largest gain, if it may enter; the smallest p-value, where gains do not order units as tests do."""
+        """The largest gain, if it may enter; where a test compares units of different ranks, the smallest p-value."""
         ranks = {self.rank([*self.selected, *move.added]) for move in moves if not move.infeasible}
         values = None
-        if isinstance(self.rules.enter, Level) and (len(ranks) > 1 or self.depends_on_scales):
+        if isinstance(self.rules.enter, Level) and len(ranks) > 1:
             values = [-log_p_value_of(self.problem, flat(self.selected), *move.added) for move in moves]
         while (move := self.best(moves, values)) is not None and self.may_enter(move):
             if self.confirmed(move):
@@ -288,10 +282,10 @@ class Search:
         return None
 
     def best_removal(self, moves: Sequence[Move]) -> Move | None:
-        """The smallest loss, if it may leave; the largest p-value, where gains do not order units as tests do."""
+        """The smallest loss, if it may leave; where a test compares units of different ranks, the largest p-value."""
         values = None
         ranks = {self.rank(self.without(*move.removed)) for move in moves}
-        if isinstance(self.rules.leave, Level) and (len(ranks) > 1 or self.depends_on_scales):
+        if isinstance(self.rules.leave, Level) and len(ranks) > 1:
             values = [log_p_value_of(self.problem, flat(self.without(*m.removed)), *m.removed) for m in moves]
         move = self.best(moves, values)
         return move if move is not None and self.may_leave(move) else None

@@ -169,3 +169,7 @@ def test_only_what_is_refused_is_named() -> None:
     assert not any("far from normal" in note for note in select(X, y, include=["spike"]).notes)
     names = X.assign(**{f"copy{i}": X["spike"] + 1e-3 * X["noise0"] * i for i in range(1, 8)})
     assert "and 3 more: not selected" in note_of(select(names, y))
+
+
+def test_what_is_refused_in_the_tails_is_no_near_tie() -> None:
+    assert not any("a matter of chance" in note for note in select(*spiked(0.4)).notes)

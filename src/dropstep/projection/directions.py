@@ -95,7 +95,7 @@ class Directions:
     @property
     def doubtful(self) -> list[int]:
         """Features that count as linearly dependent although they may not be."""
-        return sorted(self.precision.doubtful - set(self.independent))
+        return sorted(self.precision.doubtful - set(self.independent) | self.precision.doubted)
 
     # --- moves -------------------------------------------------------------------------------------------------------
 

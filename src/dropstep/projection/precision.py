@@ -11,6 +11,8 @@ from dropstep.projection.equations import NormalEquations
 Floats = NDArray[np.float64]
 Features = NDArray[np.intp]
 
+LOST = 1e-4  # share of a residual that rounding errors may be
+
 
 class Precision:
     """Rounding errors of the residuals of all features.
@@ -29,6 +31,8 @@ class Precision:
         What the rounding error of each residual sum of squares is proportional to.
     doubtful : set of int
         Features that count as linearly dependent although they may not be.
+    doubted : set of int
+        Those that did so until a factorisation of fewer features resolved them.
     """
 
     def __init__(self, equations: NormalEquations, basis: Basis) -> None:
@@ -39,6 +43,7 @@ class Precision:
         self.least = self.noise * basis.tolerance
         self.recompute_below = equations.diagonal * basis.recompute_below
         self.doubtful: set[int] = set()
+        self.doubted: set[int] = set()
 
     def propagate(self, j: int, residual_ss: float, square: Floats, live: Features | slice) -> None:
         """Propagate the rounding error of a new direction, the residual of j, to all features correlated with it."""
@@ -56,6 +61,11 @@ class Precision:
         self.noise[features] = noise
         self.noise[others] += error_ratios @ np.square(W)
         self.least = self.noise * self._basis.tolerance
+
+    @property
+    def is_lost(self) -> bool:
+        """True if rounding errors of a direction may exceed residuals, so that no rotation could be trusted."""
+        return not self._basis.recompute_below and self._max_error_ratio * self._basis.tolerance > LOST
 
     def restart(self) -> None:
         """Start again from the empty selection; what was doubtful remains so."""

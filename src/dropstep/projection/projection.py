@@ -84,6 +84,11 @@ class Projection(Directions):
             i: Prefetched(self._brought_up_to_date(i, kept, self.size), self.size, kept.residual_ss)
             for i, kept in self._prefetched.items()
         }
+        if self.precision.is_lost:
+            self.precision.doubted.update(self.doubtful)
+            gone, selected = set(features), (*self.independent, *self.dependent)
+            self.dependent = []
+            return self._restart([j for j in selected if j not in gone])
         if len(features) == 1 and not self.dependent:
             self._remove_one(features[0])
         else:
@@ -120,6 +125,11 @@ class Projection(Directions):
                 self._remove_one(j)
                 self._after_rotation()
             return
+        self._restart(kept)
+
+    def _restart(self, kept: list[int]) -> None:
+        """Select features again, by one factorisation."""
+        self._prefetched = {}
         self.independent, self._applied, self._inverse = [], 0, np.zeros((0, 0))
         self.n_rotations += 1
         self._live, self._is_live = None, np.ones(self.equations.n_features, dtype=bool)

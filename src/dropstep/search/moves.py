@@ -71,13 +71,16 @@ def first_best(values: Floats, feasible: Bools, tie: float = TIE) -> int | None:
     return int((among[: at + 1] >= best - tie * max(best, -least)).argmax())
 
 
-def near_tie(scan: Scan, at: int, closest: NearTie | None) -> NearTie | None:
-    """The closer of an addition with the second best of its scan, and the closest one so far."""
-    gain, others = float(scan.gains[at]), scan.gains.copy()
+def near_tie(scan: Scan, at: int, among: Bools, closest: NearTie | None) -> NearTie | None:
+    """The closer of an addition with the second best of some candidates, and the closest one so far.
+
+    Gains that do not order the candidates, because a test does, are not compared.
+    """
+    gain, others = float(scan.gains[at]), np.where(among, scan.gains, -np.inf)
     others[at] = -np.inf
     second = int(others.argmax())
     second_gain = float(others[second])  # of what is not feasible it is 0, which is no near tie
-    if not gain > 0 or not math.isfinite(second_gain):
+    if not gain > 0 or not math.isfinite(second_gain) or second_gain > gain * (1 + scan.tie):
         return closest
     near = NearTie(int(scan.units[at]), int(scan.units[second]), gain, second_gain)
     return near if closest is None or near.margin < closest.margin else closest

@@ -150,7 +150,7 @@ class Search:
                 break
             if (move := self.confirmed_move(scan, at, self.size + 1)) is not None:
                 self.stop, self.nearest = None, None
-                self.closest = near_tie(scan, at, self.closest) if self.resampled is None else None
+                self.closest = near_tie(scan, at, among, self.closest) if self.resampled is None else None
                 return move
             among[at] = False
         return None

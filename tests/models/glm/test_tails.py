@@ -190,3 +190,11 @@ def test_the_tail_of_a_group_does_not_depend_on_its_basis(kind: str) -> None:
         tails.append(log_p)
     assert tails[0] == pytest.approx(tails[1], rel=1e-7)
     assert abs(tails[0] - math.log(test.p_value)) > 1e-3
+
+
+def test_a_step_by_the_plain_test_has_no_other_p_value() -> None:
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(83, 5))
+        path = select(X, (X[:, 0] + rng.logistic(size=83) > 0).astype(int), model="logistic", strategy="forward")
+        assert all(step.test is not None and step.test.saddlepoint is None for step in path.steps[:1])

@@ -12,7 +12,7 @@ from reference.least_squares.projection import Floats
 
 
 class Regression(NamedTuple):
-    """One row per target: estimates and standard errors, with the intercept first; R2 of all targets together."""
+    """One row per target: estimates and standard errors, with the intercept first; mean R2 of the targets."""
 
     estimate: Floats
     std_error: Floats
@@ -34,7 +34,7 @@ def regression(X: ArrayLike, y: ArrayLike, columns: Sequence[int], weights: Arra
     df = n - design.shape[1]
     rss, total = np.sum(residual**2, axis=0), np.sum((root * (targets - w @ targets / n)) ** 2, axis=0)
     spread = np.sqrt(np.sum(inverse**2, axis=1)) / scale
-    unexplained = rss.sum() / total.sum()
+    unexplained = float(np.mean(rss / total))
     return Regression(
         estimate.T, np.outer(np.sqrt(rss / df), spread), 1 - unexplained, 1 - unexplained * (n - 1) / df, float(df)
     )

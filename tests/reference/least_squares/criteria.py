@@ -129,15 +129,16 @@ def sum_of_squares(problem: Regression, criterion: Criterion, subset: Sequence[i
     n, q, k = problem.n, problem.q, size(problem, subset)
     error = problem.error(subset)
     rss, tss = float(np.trace(error)), float(np.trace(problem.error(())))
+    unexplained = float(np.mean(np.diagonal(error) / np.diagonal(problem.error(()))))
     match criterion.name:
         case "rss":
             return rss
         case "r2":
-            return 1 - rss / tss
+            return 1 - unexplained
         case "adj_r2":
-            return 1 - (rss / (n - k - 1)) / (tss / (n - 1))
+            return 1 - unexplained * (n - 1) / (n - k - 1)
         case "amemiya":
-            return (n + k + 1) / (n - k - 1) * rss / tss
+            return (n + k + 1) / (n - k - 1) * unexplained
     sigma = criterion.sigma
     if sigma is None:
         raise ValueError("cp and sawa need sigma.")

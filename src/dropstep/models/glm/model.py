@@ -265,7 +265,7 @@ class GeneralizedLinear:
         """
         values, df, room = found.values, found.n_params.astype(np.float64), None
         residual_df = self.likelihood.df - len(base.columns)
-        plain, in_tails = values, values * max(residual_df, 0.0) / self.likelihood.df
+        plain, in_tails = values, values * (max(residual_df, 0.0) / self.likelihood.df)
         if self._is_dispersed(base, residual_df):
             assert isinstance(base.local, Pointwise)
             room, pearson = residual_df - df, max(base.local.pearson, np.finfo(float).tiny)

@@ -110,7 +110,7 @@ def _regression(problem: Problem, residual: Floats, solution: Solution, selected
     coef = selected.spread(_in_units(solution.slopes.T, problem, solution.independent))
     errors = _in_units(sigma[:, None] * np.sqrt(solution.variances), problem, solution.independent)
     std_error = selected.spread(errors, np.nan)
-    unexplained = float(rss.sum() / problem.base.diagonal().sum())
+    unexplained = float(np.mean(rss / problem.base.diagonal()))
     return Coefficients(
         selected.names,
         tuple(selected.columns.tolist()),

@@ -16,7 +16,7 @@ from dropstep.coefficients import Coefficients
 from dropstep.models.base import Bools, Floats, Indices, Scan, Units
 from dropstep.models.capabilities import BestSets
 from dropstep.models.least_squares.coefficients import Solution, coefficients
-from dropstep.models.least_squares.criteria import Criterion, OfDeterminant, Size
+from dropstep.models.least_squares.criteria import Criterion, Size
 from dropstep.models.least_squares.explained import Explained
 from dropstep.models.least_squares.moves import moves_of
 from dropstep.models.least_squares.permutation import PermutedResiduals
@@ -134,18 +134,10 @@ class LeastSquares:
             gains,
             feasible,
             n_evaluations=len(units),
-            tests=PartialTests(
-                explained, update, size.rank, feasible, self._log_tails(units, without), by_gain=self._by_gain
-            ),
+            tests=PartialTests(explained, update, size.rank, feasible, self._log_tails(units, without)),
             reason=None if some_feasible else self._why_infeasible(update),
             nulls=None if self.permuted is None or without is not None else self.permuted.given(self._selected),
         )
-
-    @property
-    def _by_gain(self) -> bool:
-        """Whether tests rank units of one rank by their gains: sums over several targets depend on their scales."""
-        several = self.problem.kind == "linear" and self.problem.n_targets > 1
-        return not several or isinstance(self.criterion, OfDeterminant)
 
     def _log_tails(self, units: Indices, without: int | None) -> LogTail:
         """The tests in the tails of adding each unit, computed when they are needed."""
@@ -186,9 +178,7 @@ class LeastSquares:
         if self.explained.rows is not None:
             update.rows = self.explained.rows.removals(self.units, units)
         losses = self.criterion.losses(self.explained, update, self.size, self.score)
-        tests = PartialTests(
-            self.explained, update, self.size.rank - update.rank, update.feasible, by_gain=self._by_gain
-        )
+        tests = PartialTests(self.explained, update, self.size.rank - update.rank, update.feasible)
         return Scan(units, losses, np.ones(len(units), dtype=bool), n_evaluations=len(units), tests=tests)
 
     def confirm(self, units: Indices, without: int | None = None) -> Scan:
@@ -326,10 +316,8 @@ class PartialTests:
         size: Floats | float,
         feasible: Bools,
         log_tail: LogTail | None = None,
-        *,
-        by_gain: bool,
     ) -> None:
-        self._explained, self._update, self._size, self._by_gain = explained, update, size, by_gain
+        self._explained, self._update, self._size = explained, update, size
         self._feasible, self._log_tail, self._adding = feasible, log_tail, log_tail is not None
         self._of_one: dict[int, float] = {}
 
@@ -345,9 +333,7 @@ class PartialTests:
 
     @property
     def ordered_by_gain(self) -> bool:
-        """True if all units have the same rank, unless gains depend on the scales of targets."""
-        if not self._by_gain:
-            return False
+        """True if all units have the same rank."""
         if isinstance(self._update.rank, float):
             return True
         rank = self._update.rank[self._feasible] if self._adding else self._update.rank

@@ -35,26 +35,57 @@ class RSS(OfTrace):
         return rss
 
 
-class R2(OfTrace):
-    """Share of the sum of squares that is explained."""
+@dataclass(frozen=True)
+class OfShares(OfTrace):
+    """A criterion that reads the residual sum of squares; of several targets, the mean of its shares of the total."""
+
+    weights: Floats | None = field(default=None, init=False, repr=False, compare=False)  # taken from the problem
+
+    def resolve(self, problem: Problem, candidates: NDArray[np.intp], choices: Choices) -> OfShares:
+        if problem.n_targets == 1:
+            return self
+        resolved, q = copy(self), problem.n_targets
+        object.__setattr__(resolved, "weights", 1 / (q * np.diagonal(problem.base)))
+        return resolved
+
+    def total(self, problem: Problem) -> float:
+        """What is read without features."""
+        return float(np.trace(problem.base)) if self.weights is None else 1.0
+
+    @property
+    def transform(self) -> Floats | None:
+        return None if self.weights is None else np.diag(np.sqrt(self.weights))
+
+    def of(self, explained: Explained) -> float:
+        return explained.trace if self.weights is None else float(np.diagonal(explained.M) @ self.weights)
+
+    def after(self, explained: Explained, update: RankUpdate, sign: int) -> Floats:
+        if self.weights is None:
+            return super().after(explained, update, sign)
+        v = update.vectors
+        return np.asarray(self.of(explained) + sign * np.einsum("umt,umt,t->u", v, v, self.weights))
+
+
+class R2(OfShares):
+    """Share of the sum of squares that is explained; the mean over several targets."""
 
     name, kind, better, monotone = "r2", "linear", 1, True
 
     def score(self, rss: Any, size: Size, problem: Problem) -> Any:
-        return 1 - rss / np.trace(problem.base)
+        return 1 - rss / self.total(problem)
 
 
-class AdjustedR2(OfTrace):
+class AdjustedR2(OfShares):
     """R2 with both sums of squares divided by their degrees of freedom."""
 
     name, kind, better = "adj_r2", "linear", 1
 
     def score(self, rss: Any, size: Size, problem: Problem) -> Any:
         room = np.maximum(problem.df - size.rank, 1e-9)  # what leaves no degree of freedom is not free to enter
-        return 1 - (rss / room) / (np.trace(problem.base) / problem.df)
+        return 1 - (rss / room) / (self.total(problem) / problem.df)
 
 
-class Amemiya(OfTrace):
+class Amemiya(OfShares):
     """Amemiya's prediction criterion: (n + size + 1) / (n - size - 1) RSS / TSS (Amemiya 1980)."""
 
     name, kind, penalised = "amemiya", "linear", True
@@ -62,7 +93,7 @@ class Amemiya(OfTrace):
     def score(self, rss: Any, size: Size, problem: Problem) -> Any:
         n, parameters = problem.n, size.rank + 1
         room = np.maximum(n - parameters, 1e-9)  # what leaves no degree of freedom is not free to enter
-        return (n + parameters) / room * rss / np.trace(problem.base)
+        return (n + parameters) / room * rss / self.total(problem)
 
 
 class PRESS(OfRows):
