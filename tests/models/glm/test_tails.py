@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dropstep import select
 from models.glm.problems import RandomProblem
 from reference.glm.fits import Data
 from reference.tails import score_log_p_in_tails
