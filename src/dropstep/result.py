@@ -60,20 +60,21 @@ class PartialTest:
         Degrees of freedom of the numerator and the denominator of F, or the one of chi-squared. F is exact, except
         where more than two linearly independent features are tested together and there are more than two targets or
         more than three classes: there it is Rao's approximation, whose denominator need not be a whole number.
-    saddlepoint : float or None
-        The p-value by a saddlepoint approximation, where the features and the residual are both far from normal and
-        `enter="auto"` decided by it; None where the distribution of the statistic is that of `df`.
+    confirmed : float or None
+        The p-value by which `enter="auto"` decided, where the features and the residual are both far from normal (by a
+        saddlepoint approximation) or few degrees of freedom remain; None where the distribution of the statistic is
+        that of `df`.
     """
 
     statistic: float
     df: tuple[float, ...]
-    saddlepoint: float | None = None
+    confirmed: float | None = None
 
     @property
     def p_value(self) -> float:
         """Probability of a larger statistic if the features had no effect."""
-        if self.saddlepoint is not None:
-            return self.saddlepoint
+        if self.confirmed is not None:
+            return self.confirmed
         if len(self.df) == 1:
             return float(special.chdtrc(self.df[0], self.statistic))
         return float(special.fdtrc(self.df[0], self.df[1], self.statistic))

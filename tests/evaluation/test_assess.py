@@ -331,3 +331,12 @@ def test_features_that_are_not_stable_are_named(five):
     many = evidence(0.5, 0.5, 1.0, frequencies=tuple(1.0 if j == ten.selected[0] else 0.1 for j in range(10)))
     assert next_step(ten, many).startswith("1 feature stable; confirm ")
     assert next_step(ten, many).endswith(" and 4 more on new rows before naming them.")
+
+
+def test_several_targets_do_not_depend_on_their_units() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 5))
+    Y = np.column_stack([X[:, 0], 0.5 * X[:, 1]]) + rng.normal(size=(120, 2))
+    plain, scaled = (assess(select(X, y), X, y, n_pairs=2) for y in (Y, Y * [1.0, 1e4]))
+    for one, other in zip(plain.errors, scaled.errors, strict=True):
+        assert one.mean == pytest.approx(other.mean, rel=1e-6)

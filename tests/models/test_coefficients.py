@@ -265,7 +265,7 @@ def assert_same_test(rows: Any, others: list[int], features: tuple[int, ...], te
     assert test.df == pytest.approx((df1, df2), abs=1e-6), f"seed {seed}"
     x = reference.lambda_of(rows, others, features) ** (1 / t)
     assert test.statistic == pytest.approx((1 - x) / x * df2 / df1, rel=1e-5, abs=1e-9), f"seed {seed}"
-    plain = replace(test, saddlepoint=None)  # what decided in the tails has a reference of its own
+    plain = replace(test, confirmed=None)  # what decided in the tails has a reference of its own
     assert plain.p_value == pytest.approx(reference.p_value_of(rows, others, features), rel=1e-4, abs=1e-12)
 
 

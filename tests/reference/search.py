@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reference.least_squares.criteria import SEPARABILITY, Criterion, improvement, score_of
-from reference.least_squares.problem import Discriminant, Problem, adds_nothing, size
+from reference.least_squares.problem import Discriminant, Problem, Regression, adds_nothing, size
 from reference.least_squares.projection import Unit, flat, orthonormal
 from reference.least_squares.tests import log_p_value_of, p_value_of
 from reference.tails import Rows, p_value_in_tails
@@ -218,6 +218,14 @@ class Search:
         level = rule.of(len(others) + 1 - len(self.include))
         return p is None or self.compared(p, level, test=True) <= level
 
+    def is_significant(self, move: Move) -> bool:
+        """True if the addition of an exchange passes the test to enter, or there is none."""
+        if not isinstance(rule := self.rules.enter, Level):
+            return True
+        others, (unit,) = [u for u in self.selected if u not in move.removed], move.added
+        level = rule.of(len(others) + 1 - len(self.include))
+        return self.compared(p_value_of(self.problem, flat(others), unit), level, test=True) <= level
+
     def may_leave(self, move: Move) -> bool:
         """loss <= leave, or p-value > level, or more units than max_features."""
         if len(self.selected) > self.rules.max_features:
@@ -259,11 +267,16 @@ class Search:
 
     # Choices
 
+    @property
+    def has_several_targets(self) -> bool:
+        """True if gains do not order units of one rank as their tests do."""
+        return isinstance(self.problem, Regression) and self.problem.q > 1
+
     def best_addition(self, moves: Sequence[Move]) -> Move | None:
-        """The largest gain, if it may enter; where a test compares units of different ranks, the smallest p-value."""
+        """The largest gain, if it may enter; the smallest p-value, where gains do not order units as tests do."""
         ranks = {self.rank([*self.selected, *move.added]) for move in moves if not move.infeasible}
         values = None
-        if isinstance(self.rules.enter, Level) and len(ranks) > 1:
+        if isinstance(self.rules.enter, Level) and (len(ranks) > 1 or self.has_several_targets):
             values = [-log_p_value_of(self.problem, flat(self.selected), *move.added) for move in moves]
         while (move := self.best(moves, values)) is not None and self.may_enter(move):
             if self.confirmed(move):
@@ -274,18 +287,18 @@ class Search:
         return None
 
     def best_exchange(self, moves: Sequence[Move]) -> Move | None:
-        """The best exchange, if it improves the score, whose addition is confirmed in the tails."""
+        """The best exchange, if it improves the score, whose addition a test lets enter and confirms in the tails."""
         while (move := self.best(moves)) is not None and self.improves(move):
-            if self.confirmed(move):
+            if self.is_significant(move) and self.confirmed(move):
                 return move
             moves = [other for other in moves if other != move]
         return None
 
     def best_removal(self, moves: Sequence[Move]) -> Move | None:
-        """The smallest loss, if it may leave; where a test compares units of different ranks, the largest p-value."""
+        """The smallest loss, if it may leave; the largest p-value, where gains do not order units as tests do."""
         values = None
         ranks = {self.rank(self.without(*move.removed)) for move in moves}
-        if isinstance(self.rules.leave, Level) and len(ranks) > 1:
+        if isinstance(self.rules.leave, Level) and (len(ranks) > 1 or self.has_several_targets):
             values = [log_p_value_of(self.problem, flat(self.without(*m.removed)), *m.removed) for m in moves]
         move = self.best(moves, values)
         return move if move is not None and self.may_leave(move) else None

@@ -103,8 +103,11 @@ class Brute:
                 return
 
     def swap_in(self, pool: list[int]) -> bool:
-        pairs = [(i, j) for i in sorted(self.selected) for j in pool]
-        value = {(i, j): self.table.value([*(v for v in self.selected if v != i), j]) for i, j in pairs}
+        others = {i: [v for v in self.selected if v != i] for i in sorted(self.selected)}
+        pairs = [(i, j) for i in others for j in pool]
+        if isinstance(self.enter, Significance):
+            pairs = [(i, j) for i, j in pairs if self.table.p_value(others[i], j) <= self.enter.level]
+        value = {(i, j): self.table.value([*others[i], j]) for i, j in pairs}
         if not value or max(value.values()) <= self.table.value(self.selected) or not self.new():
             return False
         i, j = max(value, key=lambda pair: value[pair])

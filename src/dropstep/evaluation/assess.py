@@ -203,7 +203,8 @@ def _values(sample: Any) -> NDArray[Any]:
     if isinstance(target, Categorical):
         return target.codes
     values = np.asarray(getattr(target, "values", target))
-    return values.reshape(len(values), -1)
+    values = values.reshape(len(values), -1)
+    return values if values.shape[1] == 1 else values / values.std(axis=0)  # errors of several targets are averaged
 
 
 def _n_units(sample: Any) -> int:

@@ -42,7 +42,7 @@ def metric(kind: str, fitted: Coefficients, sample: Sample, columns: list[int]) 
     if kind == "linear":
         centre = np.average(target.values, axis=0, weights=weights)
         squares = [weights @ (target.values - m) ** 2 for m in (scores, centre)]
-        return 1 - float(squares[0].sum() / squares[1].sum())
+        return 1 - float(np.mean(squares[0] / squares[1]))
     exposure = np.ones(n) if sample.offset is None else np.exp(np.asarray(sample.offset, dtype=np.float64))
     if kind == "poisson":  # the maximum likelihood without features
         null = exposure * (weights @ target / (weights @ exposure))

@@ -29,7 +29,8 @@ def best_exchange(search: Search, pool: Indices | None = None) -> tuple[Move, Mo
         if not exceeds(search.value + float(totals.flat[best]), search.value):
             return None
         out, into = divmod(best, len(pool))
-        if (addition := search.confirmed_move(scans[out], into, search.size, int(removals.units[out]))) is not None:
+        addition = search.exchanged_move(scans[out], into, int(removals.units[out]))
+        if addition is not None:
             return removal_of(removals, out), addition
         among[best] = False
     return None
@@ -53,9 +54,9 @@ def best_replacement(search: Search) -> tuple[Move, Move] | None:
     """At `max_features`: the best candidate, in the place of the least useful unit, if the score improves."""
     if not search.full or search.model.saturated() is StopReason.EXACT or not len(search.pool):
         return None
-    stop, nearest = search.stop, search.nearest
+    stop, nearest, closest = search.stop, search.nearest, search.closest
     move = search.entering()
-    search.stop, search.nearest = stop, nearest
+    search.stop, search.nearest, search.closest = stop, nearest, closest
     return None if move is None else best_exchange(search, np.array([move.unit]))
 
 

@@ -47,7 +47,7 @@ def _tails(search: Search, model: FamilyModel, names: Sequence[str] | None) -> I
         more = f" and {len(refused) - MAX_LISTED} more" if len(refused) > MAX_LISTED else ""
         smallest = min(search.refused[u] for u in refused)
         yield (
-            f"{', '.join(shown)}{more}: not selected, because feature and residual are both far from normal, and the "
-            f"saddlepoint test, which holds there, is not significant (smallest p = {smallest:.2g}); "
-            "enter=Significance(0.05, 'fdr') decides by the plain test"
+            f"{', '.join(shown)}{more}: not selected although the plain test is significant, because it does not hold: "
+            "feature and residual are both far from normal, or few degrees of freedom remain; the p-value that "
+            f"accounts for it is at least {smallest:.2g} (enter=Significance(0.05, 'fdr') decides by the plain test)"
         )

@@ -47,7 +47,9 @@ class Search:
         self.resampled = offered(Resampled, by=model)
         self._fold_means = offered(FoldMeans, by=model)
         self._last_gains = np.full(units.n, -np.inf)
-        self._visited: set[frozenset[int]] = set()
+        self._visited: set[tuple[frozenset[int], int]] = set()
+        self._left_at_once: dict[frozenset[int], set[int]] = {}  # what entered a selection and was the next to leave
+        self._last_added: int | None = None
         self.ended: Callable[[], StopReason | None] = never  # why the search is to end now
         self.optimum: Optimum | None = None
         self.notes: tuple[str, ...] = ()
@@ -141,7 +143,7 @@ class Search:
         Candidates that are not confirmed in the tails, or whose fit does not converge, are passed over.
         """
         scan = self.additions() if self._by_test else self.confirmed_additions()
-        among = scan.eligible.copy()
+        among = scan.eligible & ~np.isin(scan.units, [*self._left_at_once.get(frozenset(self.selected), ())])
         self.stop = StopReason.ENTER if among.any() else scan.reason or StopReason.SPAN
         while (at := self.best(scan, among)) is not None:
             if not self.rules.enter.justifies_one(scan, at, self.size + 1):
@@ -150,10 +152,17 @@ class Search:
                 break
             if (move := self.confirmed_move(scan, at, self.size + 1)) is not None:
                 self.stop, self.nearest = None, None
-                self.closest = near_tie(scan, at, among, self.closest) if self.resampled is None else None
+                if self.resampled is None and scan.exact:  # screening statistics are not gains
+                    self.closest = near_tie(scan, at, among, self.closest)
                 return move
             among[at] = False
         return None
+
+    def exchanged_move(self, scan: Scan, at: int, without: int) -> Move | None:
+        """The addition of a unit in the place of a selected one, if a test lets it enter; any, if there is no test."""
+        if self._by_test and not self.rules.enter.justifies_one(scan, at, self.size):
+            return None
+        return self.confirmed_move(scan, at, self.size, without)
 
     def confirmed_move(self, scan: Scan, at: int, size: int, without: int | None = None) -> Move | None:
         """The addition of a unit that the rules let enter, confirmed in the tails and, if necessary, by its fit.
@@ -170,7 +179,7 @@ class Search:
                 if self.nearest is None:
                     self.nearest = NearestMove("add", features, "p", p_value, level, move.gain)
                 return None
-            move = move._replace(test=replace(move.test, saddlepoint=p_value))
+            move = move._replace(test=replace(move.test, confirmed=p_value))
         if scan.exact:
             return move
         exact = self.model.confirm(scan.units[at : at + 1], without)
@@ -241,13 +250,14 @@ class Search:
         """Record that the search continues from this selection; False if it did before, and would cycle.
 
         A test does not maximise the score, and differences at rounding level have no consistent sign: both can cause
-        cycles.
+        cycles. A unit that left at once, because another test decides what leaves, is passed over the next time.
         """
         selection = frozenset(self.selected)
-        if selection in self._visited:
+        state = selection, len(self._left_at_once.get(selection, ()))
+        if state in self._visited:
             self.stop = StopReason.CYCLE
             return False
-        self._visited.add(selection)
+        self._visited.add(state)
         return True
 
     def droppable(self, chosen: Move) -> Indices:
@@ -394,13 +404,18 @@ class Search:
 
     def add(self, move: Move, phase: Phase) -> Step:
         """Select the unit of a move."""
+        self._last_added = move.unit
         return self._moved(phase, "add", [move.unit], move)
 
     def remove(self, move: Move, phase: Phase) -> Step:
         """Return the unit of a move to the pool."""
         if self.stop is StopReason.MAX_FEATURES and phase == "backward":
             self.stop = None
-        return self._moved(phase, "remove", [move.unit], move)
+        step = self._moved(phase, "remove", [move.unit], move)
+        if self._last_added == move.unit:
+            self._left_at_once.setdefault(frozenset(self.selected), set()).add(move.unit)
+        self._last_added = None
+        return step
 
     def follow(self, other: Search, moves: Sequence[Move]) -> Iterator[Step]:
         """Make the additions that led another search to its selection, and end as it ended."""

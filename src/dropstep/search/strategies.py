@@ -160,7 +160,8 @@ def swap(search: Search) -> Steps:
 class Beam:
     """Forward from the best `width` sets of each size at once, then backward from the best set that cannot grow.
 
-    A set grows by every candidate that may enter, and each set counts once. A width of 1 is `forward_backward`.
+    A set grows by every candidate that may enter, and each set counts once. A width of 1 is `forward_backward` where
+    gains order the candidates.
 
     Parameters
     ----------

@@ -102,11 +102,11 @@ def test_the_p_value_of_a_step_is_that_in_the_tails(kind: str) -> None:
     path = given.select(strategy="forward", include=[3])
     step = next(step for step in path.steps if step.phase == "forward")
     assert step.test is not None
-    assert step.test.saddlepoint is not None
-    assert step.test.p_value == step.test.saddlepoint
+    assert step.test.confirmed is not None
+    assert step.test.p_value == step.test.confirmed
     expected, _ = score_log_p_in_tails(given.data, given.X[:, [3]], given.X[:, list(step.features)])
     assert math.log(step.test.p_value) == pytest.approx(expected, rel=1e-4)
-    plain = replace(step.test, saddlepoint=None).p_value
+    plain = replace(step.test, confirmed=None).p_value
     assert abs(math.log(plain / step.test.p_value)) > 0.2
 
 
@@ -198,4 +198,4 @@ def test_a_step_by_the_plain_test_has_no_other_p_value() -> None:
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(83, 5))
         path = select(X, (X[:, 0] + rng.logistic(size=83) > 0).astype(int), model="logistic", strategy="forward")
-        assert all(step.test is not None and step.test.saddlepoint is None for step in path.steps[:1])
+        assert all(step.test is not None and step.test.confirmed is None for step in path.steps[:1])

@@ -294,10 +294,11 @@ class GeneralizedLinear:
     def _ratio_tests(self, base: Fitted, values: Floats, n_params: Indices) -> StatisticTests:
         """Tests of removals: values are Wald statistics or deviance differences."""
         df, feasible = n_params.astype(np.float64), np.ones(len(values), dtype=bool)
-        if not self.likelihood.has_dispersion:
-            return StatisticTests(values, df, feasible, None, ordered_by_gain=True)
         room = self.likelihood.df - len(base.columns)
-        phi = self.likelihood.dispersion(base.local, len(base.columns))
+        if not self._is_dispersed(base, room):
+            return StatisticTests(values, df, feasible, None, ordered_by_gain=True)
+        assert isinstance(base.local, Pointwise)
+        phi = base.local.pearson / room if room > 0 else np.inf
         return StatisticTests(values / phi, df, feasible, np.full(len(values), room), ordered_by_gain=True)
 
     # --- moves -------------------------------------------------------------------------------------------------------

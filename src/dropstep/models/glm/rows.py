@@ -164,8 +164,8 @@ class Evaluate:
         columns = self.columns
         nothing = Totals(tuple(sums), (0.0,) * len(self.trials))
         place = {c: i for i, c in enumerate(columns)}
-        parts = self.recipe.parts(block, columns)
-        return _added((self._of(like, X, place) for like, X in parts), nothing)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # of trials that are rejected
+            return _added((self._of(like, X, place) for like, X in self.recipe.parts(block, columns)), nothing)
 
     def _of(self, like: RowLikelihood, X: Floats, place: dict[int, int]) -> Totals:
         sums: list[Floats] = []

@@ -217,7 +217,8 @@ class Direction:
             return ScoreSum.of(candidate, residual, frequencies, np.clip(likelihood.y - residual, 0.0, 1.0))
         if not isinstance(local, Pointwise):
             return ScoreSum.of(candidate, residual, frequencies, exchangeable=True)
-        root = np.sqrt(np.einsum("nab,a,b->n", local.weights, self.outputs, self.outputs) / frequencies)
+        weights = np.einsum("nab,a,b->n", local.weights, self.outputs, self.outputs)
+        root = np.sqrt(np.maximum(weights, 0.0) / frequencies)  # nearly certain rows: negative by rounding
         pearson = np.divide(residual, root, out=np.zeros_like(residual), where=root > 0)
         return ScoreSum.of(candidate * root, pearson, frequencies)
 

@@ -333,7 +333,9 @@ class PartialTests:
 
     @property
     def ordered_by_gain(self) -> bool:
-        """True if all units have the same rank."""
+        """True if all units have the same rank, and not of several targets, whose means of R2 are no tests."""
+        if self._explained.problem.kind == "linear" and self._explained.problem.n_targets > 1:
+            return False
         if isinstance(self._update.rank, float):
             return True
         rank = self._update.rank[self._feasible] if self._adding else self._update.rank

@@ -39,31 +39,31 @@ class RSS(OfTrace):
 class OfShares(OfTrace):
     """A criterion that reads the residual sum of squares; of several targets, the mean of its shares of the total."""
 
-    weights: Floats | None = field(default=None, init=False, repr=False, compare=False)  # taken from the problem
+    totals: Floats | None = field(default=None, init=False, repr=False, compare=False)  # of several targets
 
     def resolve(self, problem: Problem, candidates: NDArray[np.intp], choices: Choices) -> OfShares:
         if problem.n_targets == 1:
             return self
-        resolved, q = copy(self), problem.n_targets
-        object.__setattr__(resolved, "weights", 1 / (q * np.diagonal(problem.base)))
+        resolved = copy(self)
+        object.__setattr__(resolved, "totals", np.diagonal(problem.base))
         return resolved
 
     def total(self, problem: Problem) -> float:
         """What is read without features."""
-        return float(np.trace(problem.base)) if self.weights is None else 1.0
+        return float(np.trace(problem.base)) if self.totals is None else 1.0
 
     @property
     def transform(self) -> Floats | None:
-        return None if self.weights is None else np.diag(np.sqrt(self.weights))
+        return None if self.totals is None else np.diag(1 / np.sqrt(len(self.totals) * self.totals))
 
     def of(self, explained: Explained) -> float:
-        return explained.trace if self.weights is None else float(np.diagonal(explained.M) @ self.weights)
+        return explained.trace if self.totals is None else float(np.mean(np.diagonal(explained.M) / self.totals))
 
     def after(self, explained: Explained, update: RankUpdate, sign: int) -> Floats:
-        if self.weights is None:
+        if self.totals is None:
             return super().after(explained, update, sign)
-        v = update.vectors
-        return np.asarray(self.of(explained) + sign * np.einsum("umt,umt,t->u", v, v, self.weights))
+        powers = np.square(update.vectors).sum(axis=1)
+        return np.asarray(self.of(explained) + sign * (powers / self.totals).mean(axis=1))
 
 
 class R2(OfShares):
