@@ -37,6 +37,7 @@ pytestmark = pytest.mark.filterwarnings(
 )
 needs_java = pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java, which is not installed")
 
+FEW: dict[str, Any] = {"strategy": "forward", "max_features": 1}  # a pass of Spark takes half a second
 CASES: dict[str, tuple[int, str | list[str], dict[str, Any]]] = {
     "regression": (0, "y", {}),
     "several targets": (0, ["y", "y2"], {}),
@@ -47,8 +48,8 @@ CASES: dict[str, tuple[int, str | list[str], dict[str, Any]]] = {
     "groups": (1, "y", {"groups": [["a", "b"]], "include": ["size"], "exclude": ["whole"], "strategy": "stepwise"}),
     "gaps": (2, "y", {"missing": "drop"}),
     "a level for gaps": (3, "y", {"missing": "level"}),
-    "logistic": (3, "two", {"model": "logistic", "max_features": 1}),  # a pass of Spark takes half a second
-    "poisson": (3, "whole", {"model": "poisson", "max_features": 1}),
+    "logistic": (3, "two", {"model": "logistic", **FEW}),
+    "poisson": (3, "whole", {"model": "poisson", **FEW}),
 }
 
 
