@@ -4,6 +4,7 @@ PYTHON ?= python3
 WORKERS ?= 2
 SECONDS ?= 120
 SEED ?= 0
+TARGET ?= problems
 VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := -m pip install -qq --no-input --disable-pip-version-check
@@ -56,8 +57,8 @@ test-wheel: dist ## tests of the wheel as it is installed
 	$(VENV)-wheel/bin/python $(PIP_INSTALL) --constraint constraints.txt --no-build-isolation "$$(echo dist/*.whl)[test]"
 	$(ONE_THREAD) $(VENV)-wheel/bin/python -m pytest -q -n $(WORKERS) --dist loadgroup tests
 
-fuzz: $(VENV)/.dev ## compare with the reference on random problems, for SECONDS, from problem number SEED on
-	$(ONE_THREAD) PYTHONPATH=tests $(BIN)/python tests/fuzz.py --seconds $(SECONDS) --seed $(SEED) --jobs $(WORKERS)
+fuzz: $(VENV)/.dev ## random problems, or with TARGET=files damaged files, for SECONDS, from number SEED on
+	$(ONE_THREAD) PYTHONPATH=tests $(BIN)/python tests/fuzz.py --target $(TARGET) --seconds $(SECONDS) --seed $(SEED) --jobs $(WORKERS)
 
 bench: $(VENV)/.bench ## workloads and rivals
 	$(BIN)/python -m benchmarks

@@ -1,6 +1,7 @@
 """Compare the library with the reference on random problems: ``make fuzz SECONDS=300 SEED=0``.
 
 Problems are numbered consecutively from the seed, so that a run can be repeated and continued. Failures are minimised.
+``make fuzz TARGET=files`` reads files that were changed at random instead; see fuzz_files.py.
 """
 
 from __future__ import annotations
@@ -33,10 +34,21 @@ def failures(start: int) -> list[tuple[int, str]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--target", choices=("problems", "files"), default="problems")
     parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--seed", type=int, default=0, help="number of the first problem")
+    parser.add_argument("--seed", type=int, default=0, help="number of the first problem or mutation")
+    parser.add_argument("--count", type=int, help="number of mutations, however long they take")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     args = parser.parse_args()
+    if args.target == "files":
+        import fuzz_files
+
+        return fuzz_files.main(vars(args))
+    return compare_problems(args)
+
+
+def compare_problems(args: argparse.Namespace) -> int:
+    """Compare random problems for some time, print the differences, and return the exit code."""
     end, start, failed, done = time.monotonic() + args.seconds, args.seed, [], 0
     with ProcessPoolExecutor(args.jobs) as pool:
         running = []

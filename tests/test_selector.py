@@ -6,6 +6,8 @@ import math
 import pickle
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -26,7 +28,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dropstep import AIC, EBIC, FBED, R2, MallowsCp, Selector, StopReason, Trace, select
+from dropstep import AIC, EBIC, FBED, R2, MallowsCp, Selector, SelectorCV, StabilitySelector, StopReason, Trace, select
 from dropstep.data.fingerprint import MAX_KEPT
 
 STRATEGIES = ("dropping", "forward", "backward", "stepwise", "forward_backward", "fbed", "floating", "swap")
@@ -126,6 +128,27 @@ def test_a_failed_fit_leaves_nothing(diabetes: Any) -> None:
         with pytest.raises(NotFittedError):
             selector.get_feature_names_out()
         assert selector.fit(X, y).path_ == select(X, y)
+
+
+@pytest.mark.parametrize("make", [Selector, lambda: StabilitySelector(n_pairs=2), SelectorCV])
+def test_a_shared_selector_transforms_while_it_is_fitted_again(make: Any, diabetes: Any) -> None:
+    X, y = diabetes
+    selector = make().fit(X, y)
+    expected, ended = selector.transform(X), threading.Event()
+
+    def transform() -> int:
+        n = 0
+        while not ended.is_set():
+            np.testing.assert_array_equal(selector.transform(X), expected)
+            n += 1
+        return n
+
+    with ThreadPoolExecutor(2) as pool:
+        running = pool.submit(transform)
+        for _ in range(20):
+            selector.fit(X, y)
+        ended.set()
+        assert running.result() > 0
 
 
 def test_a_bad_word_is_found_at_fit_only() -> None:

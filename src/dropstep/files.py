@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+
+EXCLUSIVE = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
 
 
 @contextlib.contextmanager
@@ -15,8 +19,9 @@ def atomic_files() -> Iterator[Callable[[str | os.PathLike[str]], Path]]:
     Yields
     ------
     callable
-        Returns, for the name of a file, the temporary name in the same directory to write to. Symbolic links are
-        followed. If the block raises, the temporary files are deleted and existing files are kept.
+        Returns, for the name of a file, a new and empty file in the same directory to write to. Its name cannot be
+        guessed, and its mode is that of the file that it will replace. Symbolic links to that file are followed. If the
+        block raises, the temporary files are deleted and existing files are kept.
 
     Examples
     --------
@@ -31,8 +36,14 @@ def atomic_files() -> Iterator[Callable[[str | os.PathLike[str]], Path]]:
 
     def temporary(file: str | os.PathLike[str]) -> Path:
         target = Path(os.path.realpath(file))
-        part = target.with_name(f".{target.name}.{os.getpid()}.part")
+        part = target.with_name(f".dropstep-{secrets.token_hex(8)}.part")
+        try:
+            os.close(os.open(part, EXCLUSIVE, 0o666))
+        except OSError as error:  # of the file that the caller knows
+            raise type(error)(error.errno, error.strerror, os.fspath(file)) from None
         targets[part] = target
+        if target.exists():
+            shutil.copymode(target, part)
         return part
 
     try:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -152,6 +153,13 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
     no candidate's gain is large enough to enter
     """
 
+    selected_: NDArray[np.intp]
+    support_: NDArray[np.bool_]
+    ranking_: NDArray[np.intp]
+    score_: float
+    path_: SelectionPath
+    n_features_in_: int
+
     _needs_all_rows = False  # whether moments of the rows do not suffice
 
     @with_callbacks
@@ -190,36 +198,49 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
         -------
         Selector
         """
-        self._reset()
-        X, y, rows = opened(X, y, Rows(sample_weight, offset, strata, sample_groups))
-        if isinstance(X, RowSource):
-            return self._keep_from(select(X, y, **self._given(), **_per_row(rows), metadata=metadata))
-        if isinstance(y, str):
-            raise ValueError(f"y must contain target values, not the name {y!r}; pass the column, or use select")
-        table = X if self._is_resampled() else read(X)
-        report = _Report(self, X, y, sample_weight) if getattr(self, "_skl_callbacks", None) else None
-        path = select(
-            table,
-            y,
-            **self._given(),
-            sample_weight=sample_weight,
-            offset=offset,
-            strata=strata,
-            sample_groups=sample_groups,
-            metadata=metadata,
-            callback=report.step if report else None,
-            progress=report.progress if report else None,
-        )
-        if report:
-            report.end(path)
-        return self._keep_of(X, path)
+        with self._refitted() as fitted:
+            X, y, rows = opened(X, y, Rows(sample_weight, offset, strata, sample_groups))
+            if isinstance(X, RowSource):
+                fitted |= path_attributes(select(X, y, **self._given(), **_per_row(rows), metadata=metadata))
+                return self
+            if isinstance(y, str):
+                raise ValueError(f"y must contain target values, not the name {y!r}; pass the column, or use select")
+            table = X if self._is_resampled() else read(X)
+            report = _Report(self, X, y, sample_weight) if getattr(self, "_skl_callbacks", None) else None
+            path = select(
+                table,
+                y,
+                **self._given(),
+                sample_weight=sample_weight,
+                offset=offset,
+                strata=strata,
+                sample_groups=sample_groups,
+                metadata=metadata,
+                callback=report.step if report else None,
+                progress=report.progress if report else None,
+            )
+            if report:
+                report.end(path)
+            fitted |= path_attributes(path, X)
+        return self
 
-    def _keep_of(self, X: Any, path: SelectionPath) -> Selector:
-        """Set the fitted attributes, those of a table in memory included."""
-        if isinstance(X, np.ndarray):
-            return self._keep_from(path)
-        validate_data(self, X, skip_check_array=True)  # sets n_features_in_ and feature_names_in_
-        return self._keep(path)
+    @contextmanager
+    def _refitted(self) -> Iterator[dict[str, Any]]:
+        """Yield the attributes of a new fit, which replace those before at once; if the fit fails, none remain.
+
+        So that other threads find either fit complete.
+        """
+        fitted: dict[str, Any] = {}
+        try:
+            yield fitted
+        except BaseException:
+            self._replace({})
+            raise
+        self._replace(fitted)
+
+    def _replace(self, fitted: dict[str, Any]) -> None:
+        """Replace all fitted attributes at once."""
+        self.__dict__ = {name: value for name, value in vars(self).items() if not _is_fitted(name)} | fitted
 
     @available_if(_keeps_moments)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Selector:
@@ -256,31 +277,14 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
         if total is not None:
             validate_data(self, X, skip_check_array=True, reset=False)
         total = started(*rows, given, family.kind) if total is None else total.plus(*rows)
-        self._reset()
-        self._total = total
         source = total.source()
-        return self._keep_from(select(source, source.y, **self._given(), sample_weight=source.weights))
-
-    def _keep_from(self, path: SelectionPath) -> Selector:
-        """Set the fitted attributes, those of the input included."""
-        self.n_features_in_ = path.n_features
-        if path.feature_names is not None:
-            self.feature_names_in_ = np.array(path.feature_names, dtype=object)
-        return self._keep(path)
-
-    def _keep(self, path: SelectionPath) -> Selector:
-        """Set the fitted attributes."""
-        self.selected_, self.support_ = _chosen(path.selected, path.n_features)
-        self.ranking_ = np.array(path.ranking, dtype=np.intp)
-        self.score_ = path.score
-        self.path_ = path
+        try:
+            path = select(source, source.y, **self._given(), sample_weight=source.weights)
+        except BaseException:
+            self._replace({"_total": total})
+            raise
+        self._replace({"_total": total, **path_attributes(path)})
         return self
-
-    def _reset(self) -> None:
-        """Delete fitted attributes, so that a fit that fails leaves none behind."""
-        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, name)
-        self.__dict__.pop("_total", None)
 
     def transform(self, X: Any) -> Any:
         """Reduce X to the selected features.
@@ -341,6 +345,36 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
 
         estimator = self.model.estimator if isinstance(self.model, Estimator) else self.model
         return router_of(self, estimator, self.criterion, self.cv)
+
+
+def _is_fitted(name: str) -> bool:
+    """Whether an attribute is set by a fit."""
+    return name == "_total" or (name.endswith("_") and not name.startswith("_"))
+
+
+def path_attributes(path: SelectionPath, X: Any = None) -> dict[str, Any]:
+    """The fitted attributes of a path, with the names of X if it is a frame."""
+    selected, support = _chosen(path.selected, path.n_features)
+    fitted: dict[str, Any] = {
+        "selected_": selected,
+        "support_": support,
+        "ranking_": np.array(path.ranking, dtype=np.intp),
+        "score_": path.score,
+        "path_": path,
+    }
+    if X is not None and not isinstance(X, np.ndarray):
+        return fitted | input_attributes(X)
+    fitted["n_features_in_"] = path.n_features
+    if path.feature_names is not None:
+        fitted["feature_names_in_"] = np.array(path.feature_names, dtype=object)
+    return fitted
+
+
+def input_attributes(X: Any) -> dict[str, Any]:
+    """What scikit-learn keeps of a table: n_features_in_ and, if it has names, feature_names_in_."""
+    estimator = BaseEstimator()
+    validate_data(estimator, X, skip_check_array=True)
+    return dict(vars(estimator))
 
 
 def _per_row(rows: Rows) -> dict[str, Any]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import pickle
 import shutil
 import signal
 import subprocess
 import sys
+import venv
 from collections import Counter
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +36,7 @@ from dropstep.data.sources import RowSource  # noqa: E402
 pytestmark = pytest.mark.filterwarnings(
     "ignore:PySpark does not yet fully support pandas:FutureWarning",
     "ignore:Running on a single-machine scheduler:UserWarning",  # what some tests do on purpose
+    "ignore:The inplace keyword in DataFrame.reset_index is deprecated",  # Dask uses it
     "ignore::ResourceWarning",  # sockets that Spark leaves to the garbage collector
 )
 needs_java = pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java, which is not installed")
@@ -237,6 +241,71 @@ def test_dask_without_a_client_uses_the_configured_scheduler() -> None:
         assert len(used) == 3  # nothing is selected, so that the tails are not read
 
 
+def hive(written: Any, folder: Path) -> str:
+    """A table as Parquet files of several row groups, in one folder per value of `part`."""
+    import pyarrow.dataset
+
+    pyarrow.dataset.write_dataset(
+        written,
+        folder / "hive",
+        format="parquet",
+        partitioning=["part"],
+        partitioning_flavor="hive",
+        min_rows_per_group=64,
+        max_rows_per_group=64,
+    )
+    return str(folder / "hive")
+
+
+def in_parts() -> pd.DataFrame:
+    """A table with text, booleans, decimals, and a column for the folders of a dataset."""
+    frame = table()[["a", "b", "c", "colour", "size", "flag", "whole", "y"]]
+    decimals = frame["c"].map(lambda value: Decimal(f"{value:.3f}"))
+    return frame.assign(c=decimals, part=np.where(frame["whole"] % 2, "odd", "even"))
+
+
+@pytest.mark.parametrize("gaps", [False, True], ids=["complete", "gaps"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"split_row_groups": False},
+        {"split_row_groups": True},
+        {"split_row_groups": 3},
+        {"dtype_backend": "numpy_nullable"},
+        {"dtype_backend": "pyarrow"},
+    ],
+    ids=str,
+)
+def test_dask_reads_text_and_folders_of_several_row_groups(options: dict[str, Any], gaps: bool, tmp_path: Path) -> None:
+    """Text of several row groups has several chunks, and the column of the folders has one."""
+    frame = in_parts()
+    if gaps:
+        frame = with_gaps(frame).astype({"flag": "boolean"})
+        frame.loc[::50, "flag"] = None
+    given = dd.read_parquet(hive(arrow(frame), tmp_path), **options)
+    with dask.config.set(scheduler="synchronous"):
+        for X in (given, given.repartition(npartitions=1)):
+            path = select(X, "y", missing="drop")
+            check(path, select(frame, "y", missing="drop"), None if gaps else frame)
+    assert {"c", "colour", "flag"} <= set(path.selected_names)
+
+
+@pytest.mark.parametrize("options", [{}, {"split_row_groups": True}, {"categories": ["colour"]}], ids=str)
+def test_dask_reads_categories_that_are_not_known_before_they_are_computed(
+    options: dict[str, Any], tmp_path: Path
+) -> None:
+    """Dask has no categories of a Parquet file that pandas did not write, and a name for unknown ones otherwise."""
+    frame = in_parts()
+    stored = arrow(frame.astype({"colour": "category"}))
+    for number, written in enumerate((stored, stored.replace_schema_metadata(None))):
+        given = dd.read_parquet(hive(written, tmp_path / str(number)), **options)
+        with dask.config.set(scheduler="synchronous"):
+            path = select(given, "y")
+        check(path, select(frame, "y"), frame)
+        assert "colour" in path.selected_names
+
+
 def test_messages_of_dask() -> None:
     X, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40.0)
     with pytest.raises(TypeError, match=r"y must be a Dask array, as X is; got ndarray: pass da.from_array\(y\)"):
@@ -390,6 +459,78 @@ def test_messages_of_spark(session: Any, tmp_path: Path) -> None:
         select(given, "y")
     with pytest.raises(ValueError, match="'z'"):
         select(given, "z")
+
+
+WITHOUT = """
+import sys, warnings
+warnings.simplefilter("ignore")
+from pyspark.sql import SparkSession
+from dropstep import select
+builder = SparkSession.builder
+builder = builder.remote("local[1]") if sys.argv[1] == "connect" else builder.master("local[1]")
+for name, value in {"ui.enabled": "false", "driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}.items():
+    builder = builder.config("spark." + name, value)
+session = builder.getOrCreate()
+given = session.range(0, 100, 1, 1).selectExpr("id % 7 as a", "id % 11 as y")
+try:
+    select(given, "y")
+except ValueError as error:
+    print(error)
+session.stop()
+"""
+WHAT_TO_SET = (
+    f"set the environment variable PYSPARK_PYTHON to {sys.executable} before the session is created, or, on other "
+    f"machines, to a Python {sys.version_info.major}.{sys.version_info.minor} with dropstep[spark]"
+)
+
+
+@needs_java
+@pytest.mark.xdist_group("spark")
+@pytest.mark.parametrize("kind", ["classic", "connect"])
+def test_spark_workers_without_dropstep(kind: str, tmp_path: Path) -> None:
+    """Without PYSPARK_PYTHON, workers run the first `python3` of the path."""
+    if kind == "connect":
+        pytest.importorskip("grpc")
+    venv.create(tmp_path / "python", symlinks=True)
+    folder = tmp_path / "python" / "bin"
+    if not (folder / "python3").exists():
+        pytest.skip("a virtual environment has no bin/python3 on this system")
+    unset = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYTHONPATH")
+    environment = {name: value for name, value in os.environ.items() if name not in unset}
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT, kind],
+        capture_output=True,
+        text=True,
+        env={**environment, "PATH": f"{folder}{os.pathsep}{environment['PATH']}"},
+        cwd=tmp_path,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-6000:]
+    assert done.stdout.strip() == f"the Spark workers run a Python that has no module 'dropstep'; {WHAT_TO_SET}"
+
+
+@needs_java
+@pytest.mark.xdist_group("spark")
+def test_spark_workers_with_another_python(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = session.range(0, 100, 1, 1).selectExpr("id % 7 as a", "id % 11 as y")
+    monkeypatch.setattr(session.sparkContext, "pythonVer", "3.0")  # what workers compare their own version with
+    with pytest.raises(ValueError, match="Spark workers") as caught:
+        select(given, "y")
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    assert str(caught.value) == f"the Spark workers run Python {version}, but the driver runs Python 3.0; {WHAT_TO_SET}"
+
+
+@needs_java
+@pytest.mark.xdist_group("spark")
+def test_other_errors_of_spark_workers_are_raised_as_they_are(session: Any) -> None:
+    given = session.range(0, 100, 1, 1).selectExpr("id % 7 as a", "id % 11 as y")
+
+    def fail(batches: Any) -> Any:
+        importlib.import_module("absent")
+        yield from batches
+
+    with pytest.raises(pyspark.errors.PythonException, match="No module named 'absent'"):
+        select(given.mapInArrow(fail, given.schema), "y")
 
 
 CONNECT = """

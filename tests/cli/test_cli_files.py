@@ -1,13 +1,18 @@
 """Files the command line writes: none is replaced unless --overwrite is given, and all of them are whole."""
 
 import os
+import shlex
+import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from commands import run
+from dropstep import Moments
 from dropstep.cli.output import output_files
 
 
@@ -31,6 +36,41 @@ def test_the_file_that_is_read_is_never_replaced(wine, capsys):
     code, _, err = run(capsys, "select wine.csv --target class --output wine.csv --overwrite")
     assert code == 2
     assert "this is the input file" in err
+
+
+@pytest.mark.parametrize("output", ["d/b.csv", "link.csv"])
+def test_no_file_of_a_glob_is_replaced(wine, capsys, output):
+    Path("d").mkdir()
+    for name in ("a", "b"):
+        shutil.copy(wine, f"d/{name}.csv")
+    Path("link.csv").symlink_to("d/a.csv")
+    code, _, err = run(capsys, f"select 'd/*.csv' --target class --output {output} --overwrite")
+    assert code == 2
+    assert err.endswith(": this is one of the input files; choose another name\n")
+    assert Path("d/a.csv").read_bytes() == Path("d/b.csv").read_bytes() == Path(wine).read_bytes()
+
+
+def test_no_file_of_moments_that_is_added_is_replaced(wine, capsys):
+    for name in ("a", "b"):
+        assert run(capsys, f"moments make wine.csv --target class --output {name}.npz")[0] == 0
+    code, _, err = run(capsys, "moments add a.npz b.npz --output b.npz --overwrite")
+    assert code == 2
+    assert err == "dropstep: --output b.npz: this is one of the input files; choose another name\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("--checkpoint x.csv --output x.csv", "--output x.csv: this is the file of --checkpoint"),
+        ("--checkpoint ./x.html --report x.html", "--report x.html: this is the file of --checkpoint"),
+        ("--checkpoint wine.csv", "--checkpoint wine.csv: this is the input file"),
+    ],
+)
+def test_a_checkpoint_is_no_other_file(wine, capsys, monkeypatch, options, sentence):
+    monkeypatch.setattr("dropstep.cli.select.read_design", lambda *_: pytest.fail("work was done"))
+    code, _, err = run(capsys, f"select wine.csv --target class --model sklearn.naive_bayes:GaussianNB {options}")
+    assert code == 2
+    assert err == f"dropstep: {sentence}; choose another name\n"
 
 
 def test_a_missing_input_is_named_although_the_output_exists(folder, capsys):
@@ -116,3 +156,73 @@ def test_standard_output_that_cannot_be_written_is_named(wine):
         )
     assert done.returncode == 2
     assert done.stderr == "dropstep: standard output cannot be written (No space left on device)\n"
+
+
+CLOSED = {
+    "<&-": (0, ""),
+    ">&-": (2, "dropstep: standard output cannot be written (Bad file descriptor)\n"),
+    "2>&-": (0, ""),
+    "<&- >&- 2>&-": (2, ""),
+}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the shell of POSIX")
+@pytest.mark.parametrize("closed", CLOSED)
+def test_closed_streams(wine, closed):
+    command = f"{shlex.quote(sys.executable)} -m dropstep select wine.csv --target class --output few.csv {closed}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+    code, err = CLOSED[closed]
+    assert (done.returncode, done.stderr) == (code, "wrote few.csv\n" if closed == "<&-" else err)
+    assert ("13 features selected" in done.stdout) == (code == 0)
+    assert Path("few.csv").read_text().startswith("alcohol,")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the shell of POSIX")
+def test_closed_standard_input_is_an_empty_file(wine):
+    command = f"{shlex.quote(sys.executable)} -m dropstep select - --target class <&-"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (2, "dropstep: standard input: this file is empty\n")
+
+
+# --- temporary files -------------------------------------------------------------------------------------------------
+
+
+def test_planted_links_are_not_followed(folder, monkeypatch):
+    Path("victim").write_text("precious")
+    monkeypatch.setattr("dropstep.files.secrets.token_hex", lambda n: "guessed")
+    Path(".dropstep-guessed.part").symlink_to("victim")
+    with (
+        pytest.raises(ValueError, match=r"^new\.txt: this file cannot be written \(File exists\)"),
+        output_files() as temporary,
+    ):
+        temporary("new.txt")
+    assert Path("victim").read_text() == "precious"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes of POSIX")
+def test_modes_are_kept_and_those_of_new_files_follow_the_mask(wine, capsys):
+    Path("few.csv").write_text("old")
+    Path("few.csv").chmod(0o640)
+    before = os.umask(0o027)
+    try:
+        assert run(capsys, "select wine.csv --target class --output few.csv --report w.html --overwrite")[0] == 0
+    finally:
+        os.umask(before)
+    assert [Path(name).stat().st_mode & 0o777 for name in ("few.csv", "w.html")] == [0o640, 0o640]
+    Path("few.csv").chmod(0o604)
+    assert run(capsys, "select wine.csv --target class --output few.csv --overwrite")[0] == 0
+    assert Path("few.csv").stat().st_mode & 0o777 == 0o604
+
+
+def test_names_may_be_as_long_as_the_system_allows(wine, capsys):
+    name = "x" * 251 + ".csv"
+    assert run(capsys, f"select wine.csv --target class --output {name}")[0] == 0
+    assert sorted(os.listdir()) == ["wine.csv", name]
+
+
+def test_moments_saved_by_several_threads_to_one_file(folder):
+    moments = Moments.of(np.arange(12.0).reshape(6, 2), np.arange(6.0))
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: moments.save("m.npz"), range(200)))
+    assert Moments.load("m.npz").n_rows == 6
+    assert os.listdir() == ["m.npz"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -111,3 +114,35 @@ def test_the_sum_does_not_depend_on_the_number_of_threads(n: int, monkeypatch: p
     for other in sums[1:]:
         np.testing.assert_array_equal(other, sums[0])
     np.testing.assert_allclose(sums[0], (X**2).sum(axis=0))
+
+
+OVERLAPPING = """
+import threading
+from dropstep.data.threads import _blas, one_thread
+limits = lambda: [library["num_threads"] for library in _blas().info()]
+before, first_is_in, second_is_in, first_is_out = limits(), *(threading.Event() for _ in range(3))
+def first():
+    with one_thread(), one_thread():
+        assert set(limits()) == {1}
+        first_is_in.set()
+        second_is_in.wait(30)
+    first_is_out.set()
+def second():
+    first_is_in.wait(30)
+    with one_thread():
+        second_is_in.set()
+        first_is_out.wait(30)
+threads = [threading.Thread(target=function) for function in (first, second)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(before, limits())
+"""
+
+
+def test_overlapping_limits_restore_the_number_of_threads() -> None:
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"}
+    ran = subprocess.run([sys.executable, "-c", OVERLAPPING], capture_output=True, text=True, env=environment)
+    assert ran.stderr == ""
+    before, after = ran.stdout.strip().split("] [")
+    assert f"{before}]" == f"[{after}"
+    assert "2" in before or joblib.cpu_count() == 1

@@ -211,17 +211,17 @@ def test_files_that_are_no_files(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="this is a directory"):
         read(str(tmp_path))
 
-    def refuse(self):
+    def refuse(*_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("pathlib.Path.read_bytes", refuse)
+    monkeypatch.setattr("dropstep.readers.files.open", refuse, raising=False)
     with pytest.raises(ValueError, match="no permission"):
         read("secret.csv")
 
-    def fail(self):
+    def fail(*_):
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr("pathlib.Path.read_bytes", fail)
+    monkeypatch.setattr("dropstep.readers.files.open", fail, raising=False)
     with pytest.raises(ValueError, match=r"cannot be read \(Input/output error\)"):
         read("disk.csv")
 

@@ -150,7 +150,10 @@ class ArrowSource(SequentialSource):
 
     def blocks(self, columns: tuple[str, ...]) -> Iterator[Block]:
         for place, batch in self.batches(columns):
-            block = block_of(batch, place)
+            try:
+                block = block_of(batch, place)
+            except UnicodeDecodeError as error:
+                raise damaged(place.origin or "X", place.first, error) from None
             yield self._with_categories(block) if self._categorical.intersection(columns) else block
 
     def _with_categories(self, block: Block) -> Block:
@@ -190,7 +193,10 @@ class DatasetSource(ArrowSource):
     @property
     def n_rows(self) -> int | None:
         if self._n_rows is None:
-            self._n_rows = int(self.dataset.count_rows())
+            try:
+                self._n_rows = int(self.dataset.count_rows())
+            except (pa.ArrowException, OSError):  # a damaged file: reading says where
+                return None
         return self._n_rows
 
     def batches(self, columns: tuple[str, ...]) -> Batches:
@@ -213,7 +219,19 @@ class DatasetSource(ArrowSource):
                 yield Place(origin, done), batch
                 done += batch.num_rows
         except (pa.ArrowException, OSError) as error:
+            self._refuse_other_types(fragment, columns)
             raise damaged(origin or "X", done, error) from None
+
+    def _refuse_other_types(self, fragment: Any, columns: tuple[str, ...]) -> None:
+        """Raise if a column of a file cannot be converted to the type that it has in the first file."""
+        types = dict(zip(fragment.physical_schema.names, fragment.physical_schema.types, strict=True))
+        for name in columns:
+            expected, found = self.dataset.schema.field(name).type, types.get(name)
+            if found is not None and found != expected:
+                raise ValueError(
+                    f"{getattr(fragment, 'path', 'X')}: column {name!r} has the type {found}, and its values cannot be "
+                    f"converted to {expected}, the type in the first file; convert them, or use exclude=[{name!r}]"
+                ) from None
 
 
 def scan_options(fragment: Any) -> Any:

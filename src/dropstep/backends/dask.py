@@ -104,8 +104,9 @@ def _type_of(name: str, dtype: Any) -> ColumnType:
     """The type of a column of a dataframe; objects are text, as far as is known before they are computed."""
     categories = getattr(dtype, "categories", None)
     if categories is not None:
-        known = None if "__UNKNOWN_CATEGORIES__" in set(categories) else tuple(categories)
-        return ColumnType(name, "factor", order=known)
+        # Dask has no categories, or this one, where they are not known before they are computed.
+        unknown = not len(categories) or "__UNKNOWN_CATEGORIES__" in set(categories)
+        return ColumnType(name, "factor", order=None if unknown else tuple(categories))
     if dtype.kind == "O" and str(dtype) == "object":
         return ColumnType(name, "factor")
     arrow = pa.Schema.from_pandas(_empty(dtype), preserve_index=False).types[0]
@@ -124,11 +125,16 @@ def _of_partition(partial: Partial[T], frame: Any, number: int) -> T | None:
     if not len(frame):
         return None
     try:
-        block = block_of(pa.RecordBatch.from_pandas(frame, preserve_index=False), Place(f"partition {number}"))
+        table = pa.Table.from_pandas(frame, preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise ValueError(f"partition {number}: a column has values of several types ({error.args[-1]})") from None
-    block.frame.refuse_unusable(())  # objects are text as far as is known before they are computed
-    return partial(block)
+    parts, done = list[T](), 0
+    for batch in table.combine_chunks().to_batches():  # one, unless the text of a column exceeds what an array holds
+        block = block_of(batch, Place(f"partition {number}", done))
+        block.frame.refuse_unusable(())  # objects are text as far as is known before they are computed
+        parts.append(partial(block))
+        done += batch.num_rows
+    return added(parts)
 
 
 # --- arrays, by rows --------------------------------------------------------------------------------------------------

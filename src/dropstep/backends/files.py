@@ -21,6 +21,8 @@ from dropstep.readers.errors import ReadError
 from dropstep.readers.files import GZIP, Kind, kind_of
 from dropstep.readers.text import Layout
 
+MAX_TEXT = 2**16  # bytes of a value of a Parquet file, on average
+
 
 def source_of(name: str, layout: Layout) -> ArrowSource:
     """The files that a name, a directory or a glob stands for, as the command line reads them.
@@ -97,11 +99,45 @@ def _kind(file: str) -> tuple[Kind, bool]:
     return kind_of(file, first), compressed
 
 
+def _refuse_long_texts(file: str, columns: Sequence[str]) -> None:
+    """Raise if the texts of a column are too long to be levels: a few kilobytes may be compressed gigabytes."""
+    try:
+        name = next((name for name in _names_of_long_texts(file) if name in columns), None)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise damaged(file, 0, error) from None
+    if name is not None:
+        raise ReadError(
+            f"{file}: the values of column {name!r} have more than {MAX_TEXT >> 10} kB each, so they cannot be "
+            f"features; use exclude=[{name!r}]"
+        )
+
+
+def _names_of_long_texts(file: str) -> Iterator[str]:
+    metadata = pyarrow.parquet.read_metadata(file)
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        for chunk in map(group.column, range(group.num_columns)):
+            if chunk.total_uncompressed_size > MAX_TEXT * max(group.num_rows, 1):
+                yield chunk.path_in_schema
+
+
+def _validate(file: str) -> None:
+    """Raise if the buffers of an Arrow file contradict each other: pyarrow trusts them, and would read beyond them."""
+    done = 0
+    try:
+        with pa.OSFile(file) as stream:
+            reader = pa.ipc.open_file(stream)
+            for batch in map(reader.get_batch, range(reader.num_record_batches)):
+                batch.validate(full=True)
+                done += batch.num_rows
+    except (pa.ArrowException, OSError) as error:
+        raise damaged(file, done, error) from None
+
+
 class FileSource(DatasetSource):
     """Parquet or Arrow files."""
 
     def __init__(self, files: Sequence[str], kind: Kind) -> None:
-        self._unchanged, self._kind = Unchanged(files), kind
+        self._unchanged, self._kind, self._valid = Unchanged(files), kind, set[str]()
         try:
             if kind is Kind.STREAM:
                 with pa.OSFile(files[0]) as stream:
@@ -113,6 +149,8 @@ class FileSource(DatasetSource):
             super().__init__(dataset)
         except (pa.ArrowException, OSError) as error:
             raise damaged(files[0], 0, error) from None
+        except UnicodeDecodeError:
+            raise ReadError(f"{files[0]}: damaged: the name of a column is not UTF-8") from None
 
     @property
     def shown(self) -> str:
@@ -129,6 +167,11 @@ class FileSource(DatasetSource):
         for fragment in self.dataset.get_fragments():
             file = fragment.path
             self._unchanged.check(file)
+            if self._kind is Kind.PARQUET:
+                _refuse_long_texts(file, columns)
+            elif file not in self._valid:
+                _validate(file)
+                self._valid.add(file)
             try:
                 yield from self.fragment(fragment, columns)
             finally:
@@ -141,6 +184,7 @@ class FileSource(DatasetSource):
             try:
                 with pa.OSFile(file) as stream:
                     for batch in pa.ipc.open_stream(stream):
+                        batch.validate(full=True)
                         yield Place(file, done), batch.select(list(columns))
                         done += batch.num_rows
             except (pa.ArrowException, OSError) as error:

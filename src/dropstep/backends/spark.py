@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import pickle
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
+from pyspark.errors import PythonException
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
@@ -31,6 +33,8 @@ SCHEMA = "part binary, error string"
 WHOLE = (st.ByteType, st.ShortType, st.IntegerType, st.LongType)
 NUMBERS = (*WHOLE, st.FloatType, st.DoubleType, st.DecimalType)
 DATES = (st.DateType, st.TimestampType, st.TimestampNTZType, st.DayTimeIntervalType, st.YearMonthIntervalType)
+ABSENT = re.compile(r"^ModuleNotFoundError: No module named '((?:dropstep|numpy|pyarrow|scipy)(?:\.[\w.]+)?)'", re.M)
+OTHER_VERSION = re.compile(r"\[PYTHON_VERSION_MISMATCH\].* version: ([\d.]+) than that in driver: ([\d.]+)")
 
 
 def open_source(X: Any, y: Any, rows: Rows) -> tuple[RowSource, Any, Rows]:
@@ -83,12 +87,30 @@ class SparkSource(RowSource):
         parts = read.mapInArrow(PartOfPartition(partial, columns, elements), SCHEMA)
         # Without a number of partitions, Spark joins small ones (adaptive execution), so that few tasks add small sums.
         sums = parts.repartition(sf.spark_partition_id()).mapInArrow(add_parts, SCHEMA)
-        total: T | None = _sum_of(sums.repartition(1).mapInArrow(add_parts, SCHEMA).collect())
+        total: T | None = _sum_of(_collect(sums.repartition(1).mapInArrow(add_parts, SCHEMA)))
         return total
 
     @property
     def shown(self) -> str:
         return "the Spark DataFrame"
+
+
+def _collect(frame: Any) -> Any:
+    """The rows of a DataFrame; raises in one sentence if the Python of the workers is not the one that is needed."""
+    try:
+        return frame.collect()
+    except PythonException as error:
+        if absent := ABSENT.search(str(error)):
+            found = f"a Python that has no module {absent[1]!r}"
+        elif other := OTHER_VERSION.search(str(error)):
+            found = f"Python {other[1]}, but the driver runs Python {other[2]}"
+        else:
+            raise
+        needed = f"Python {sys.version_info.major}.{sys.version_info.minor} with dropstep[spark]"
+        raise ValueError(
+            f"the Spark workers run {found}; set the environment variable PYSPARK_PYTHON to {sys.executable} before "
+            f"the session is created, or, on other machines, to a {needed}"
+        ) from None
 
 
 def vector_slicer(path: SelectionPath, inputCol: str, outputCol: str = "selected") -> Any:

@@ -6,11 +6,15 @@ interrupted.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
+import signal
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import threading
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import argparse
@@ -20,12 +24,16 @@ DONE, FAULT, ERROR, INTERRUPTED, NO_READER = 0, 1, 2, 130, 141
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return the exit code; an error is printed to standard error as one sentence."""
+    _replace_closed_streams()
     try:
         arguments = list(sys.argv[1:] if argv is None else argv)
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
-        code = _run(arguments)
+        with _terminated_as_interrupted(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # what a user should know is a note
+            warnings.showwarning = _show_no_warning
+            code = _run(arguments)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -38,6 +46,34 @@ def main(argv: Sequence[str] | None = None) -> int:
         _discard_output()
         print(f"dropstep: standard output cannot be written ({error.strerror or error})", file=sys.stderr)
         return ERROR
+
+
+def _show_no_warning(*_: Any, **__: Any) -> None:
+    """Print no warning of a library."""
+
+
+@contextlib.contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """Handle SIGTERM as Ctrl-C, so that processes end and temporary files are deleted."""
+    main_thread = threading.current_thread() is threading.main_thread()
+    if not main_thread or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _replace_closed_streams() -> None:
+    """Open the null device where a standard stream is closed: otherwise the next file would get its number.
+
+    Reading standard input finds nothing, messages are lost, and writing to standard output fails.
+    """
+    for name, access, mode in (("stdin", os.O_RDONLY, "r"), ("stdout", os.O_RDONLY, "w"), ("stderr", os.O_WRONLY, "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, access), mode, encoding="utf-8"))
 
 
 def _discard_output() -> None:
@@ -96,8 +132,9 @@ def _command(parser: argparse.ArgumentParser, args: argparse.Namespace, line: st
 
     if args.command == "columns":
         from dropstep.cli.naming import column_names
+        from dropstep.presentation.text import printable
 
-        show("\n".join(column_names(args.file)))
+        show("\n".join(map(printable, column_names(args.file))))
         return DONE
     if args.command == "schema":
         from dropstep.cli.schema import schema

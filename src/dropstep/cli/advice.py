@@ -22,6 +22,8 @@ ADVICE: dict[type[errors.ReadError], str] = {
 
 def with_advice(error: errors.ReadError) -> str:
     """The message of an error of the readers, followed by the option that may solve it."""
+    if isinstance(error, errors.NumberFormatError):
+        return f"{error.column} {problem_of(error.problem)}"
     advice = ADVICE.get(type(error))
     return f"{error}; {advice}" if advice else str(error)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -99,27 +98,25 @@ def certainty(
     found = Certainty()
     if not isinstance(design, Design):
         return found
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # they are among the notes of the path
-        if args.stability is not None:
-            from dropstep.evaluation.stability import stability
+    if args.stability is not None:
+        from dropstep.evaluation.stability import stability
 
-            kept = {k: v for k, v in parameters.items() if k not in ("max_time", "checkpoint", "equivalents")}
-            result = stability(
-                design.table,
-                design.y,
-                n_pairs=args.stability // 2,
-                sample_weight=design.rows.weights,
-                offset=design.rows.offset,
-                strata=design.rows.strata,
-                sample_groups=design.rows.groups,
-                **kept,
-            )
-            found = replace(found, stability=result)
-        if outside is not None:
-            from dropstep.evaluation.holdout import held_out
+        kept = {k: v for k, v in parameters.items() if k not in ("max_time", "checkpoint", "equivalents")}
+        result = stability(
+            design.table,
+            design.y,
+            n_pairs=args.stability // 2,
+            sample_weight=design.rows.weights,
+            offset=design.rows.offset,
+            strata=design.rows.strata,
+            sample_groups=design.rows.groups,
+            **kept,
+        )
+        found = replace(found, stability=result)
+    if outside is not None:
+        from dropstep.evaluation.holdout import held_out
 
-            found = replace(found, holdout=held_out(path, outside.table, outside.y, outside.rows))
+        found = replace(found, holdout=held_out(path, outside.table, outside.y, outside.rows))
     return found
 
 

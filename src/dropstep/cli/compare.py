@@ -21,7 +21,7 @@ SCHEMA = "dropstep.compare/3"
 
 def run(args: argparse.Namespace, command: str) -> int:
     """Run the command and return the exit code."""
-    output.check_writable("--report", args.report, args.file, (".html", ".htm"), overwrite=args.overwrite)
+    output.check_writable("--report", args.report, [args.file], (".html", ".htm"), overwrite=args.overwrite)
     with Progress(quiet=args.quiet) as progress:
         design = read_design(args, progress)
         progress.restart()

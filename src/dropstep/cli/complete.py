@@ -50,7 +50,8 @@ def _without(
         raise ValueError(f"{listed(forced)} is required as a feature, but {why} there; use --missing drop")
     if incomplete:
         notes.append(f"ignored columns, because {why}: {listed([columns[j].name for j in incomplete])}")
-    return [j for j in features if j not in set(incomplete)]
+    dropped = set(incomplete)
+    return [j for j in features if j not in dropped]
 
 
 def _infinite_sentence(columns: Sequence[Column]) -> str:

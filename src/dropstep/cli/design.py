@@ -208,9 +208,9 @@ def design_of(source: Source, args: argparse.Namespace) -> Design:
     given = Parameters(model=args.model, **parameters)
     table = as_table(columns, features, roles)
     sample = family.sample(table, y, rows, given)
-    if ids := sample.choice.features(sample.choice.exclude):  # text that identifies the rows that are complete
+    if ids := set(sample.choice.features(sample.choice.exclude)):  # text that identifies the rows that are complete
         notes.append(brief(sample.notes[0]))
-        features = [j for place, j in enumerate(features) if place not in set(ids)]
+        features = [j for place, j in enumerate(features) if place not in ids]
         table = as_table(columns, features, roles)
         sample = family.sample(table, y, rows, given)
     assert isinstance(sample, Sample)
@@ -238,9 +238,10 @@ def _roles(source: Source, args: argparse.Namespace) -> Roles:
         first = source.columns[0].cells.original()
         if args.target is None or not stands_in_first_column(args.target, source.names, first):
             raise
+        add = "if rows are features and columns are samples, add --transpose"
         raise ValueError(
-            f"--target {shortened(args.target)}: no such column, but a row of the first column has that name; if rows "
-            "are features and columns are samples, add --transpose"
+            f"--target {shortened(args.target)}: no such column, but a row of the first column has that name; "
+            f"{'omit --transpose' if args.transpose else add}"
         ) from None
 
 

@@ -9,32 +9,54 @@ from typing import Any
 
 
 def estimator_of(text: str) -> Any:
-    """An estimator: sklearn.ensemble:RandomForestClassifier:n_estimators=50,max_depth=3."""
+    """An estimator: sklearn.ensemble:RandomForestClassifier:n_estimators=50,max_depth=3.
+
+    Only a class with `fit` and `get_params` is called; anything else that a module holds, such as os:system, is not.
+    """
     module, _, named = text.partition(":")
     name, _, arguments = named.partition(":")
     if not name:
         raise argparse.ArgumentTypeError(f"an estimator is written MODULE:CLASS, such as sklearn.svm:SVC; got {text!r}")
     try:
-        estimator = getattr(importlib.import_module(module), name)(**_arguments(arguments))
-    except (ImportError, AttributeError, TypeError) as error:
+        found = getattr(importlib.import_module(module), name)
+        if not isinstance(found, type) or not hasattr(found, "fit") or not hasattr(found, "get_params"):
+            raise argparse.ArgumentTypeError(
+                f"{module}:{name} is not an estimator of scikit-learn: it must be a class with fit and get_params"
+            )
+        return found(**_arguments(arguments))
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise argparse.ArgumentTypeError(f"{module}:{name} cannot be created ({error})") from None
-    if not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
-        raise argparse.ArgumentTypeError(f"{module}:{name} is not an estimator of scikit-learn; it has no fit")
-    return estimator
 
 
 def _arguments(text: str) -> dict[str, Any]:
     """Parameters as KEY=VALUE; a value that is no literal of Python is text."""
     found = {}
-    for part in filter(None, text.split(",")):
+    for part in _parts(text):
         key, equals, value = part.partition("=")
         if not equals:
             raise argparse.ArgumentTypeError(f"parameters are written KEY=VALUE; got {part!r}")
         try:
-            found[key] = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
-            found[key] = value
+            found[key.strip()] = ast.literal_eval(value.strip())
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            found[key.strip()] = value
     return found
+
+
+def _parts(text: str) -> list[str]:
+    """A text split at its commas, except at those within brackets or quotes."""
+    parts, depth, quote = [""], 0, ""
+    for character in text:
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"":
+            quote = character
+        else:
+            depth += (character in "([{") - (character in ")]}")
+        if character == "," and not quote and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part for part in parts if part]
 
 
 def is_scorer(name: str) -> bool:

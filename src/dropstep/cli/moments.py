@@ -88,7 +88,7 @@ def run(args: argparse.Namespace, command: str) -> int:
 
 
 def _make(args: argparse.Namespace, command: str) -> int:
-    output.check_writable("--output", args.output, args.file, ENDING, overwrite=args.overwrite)
+    output.check_writable("--output", args.output, [args.file], ENDING, overwrite=args.overwrite)
     with Progress(quiet=args.quiet) as progress:
         design: AnyDesign = streamed_design(args, progress) if is_large(args) else read_design(args, progress)
         moments = _moments_of(design)
@@ -131,7 +131,7 @@ def _small_cells(moments: Moments) -> list[str]:
 
 
 def _add(args: argparse.Namespace, command: str) -> int:
-    output.check_writable("--output", args.output, args.files[0], ENDING, overwrite=args.overwrite)
+    output.check_writable("--output", args.output, args.files, ENDING, overwrite=args.overwrite)
     total = _total(args.files)
     total.save(args.output)
     output.show(_written(total, args.output))
@@ -156,7 +156,7 @@ def _written(moments: Moments, file: str) -> str:
 
 
 def _select(args: argparse.Namespace, command: str) -> int:
-    output.check_writable("--report", args.report, args.files[0], (".html", ".htm"), overwrite=args.overwrite)
+    output.check_writable("--report", args.report, args.files, (".html", ".htm"), overwrite=args.overwrite)
     if not isinstance(as_family(args.model), LeastSquaresFamily):
         raise ValueError("--model: moments suffice for linear and discriminant models only; use dropstep select FILE")
     moments = _total(args.files)

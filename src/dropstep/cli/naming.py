@@ -8,7 +8,7 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 
-from dropstep.readers import read
+from dropstep.readers import read_names
 from dropstep.readers.wording import quoted, shortened
 
 # Parameters in messages of the library, and the options that correspond to them.
@@ -31,7 +31,7 @@ _WHOLE = re.compile(r"-?\d+", re.ASCII)
 
 def column_names(file: str) -> tuple[str, ...]:
     """Names of the columns of a file."""
-    return read(file).names
+    return read_names(file)
 
 
 def find_all(option: str, texts: Iterable[str] | None, names: Sequence[str]) -> tuple[int, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import glob
 import gzip
 import io
 import json
@@ -23,7 +24,7 @@ from dropstep.presentation import text
 from dropstep.readers import Column
 
 _FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d++)?", re.ASCII)
 
 
 def terminal_width(stream: TextIO | None = None) -> int | None:
@@ -83,8 +84,12 @@ def labelled(label: str, sentence: str, style: Style, stream: TextIO) -> str:
 
 
 def as_json(value: Any) -> str:
-    """Format strictly valid JSON: keys in the order given, numbers that are not finite as null."""
-    return json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False)
+    """Format strictly valid JSON: keys in the order given, numbers that are not finite as null.
+
+    Characters that control a terminal are escaped, others are not.
+    """
+    content = json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False)
+    return re.sub(r"[^\x20-\x7e\n]", lambda c: c[0] if c[0].isprintable() else json.dumps(c[0])[1:-1], content)
 
 
 def _finite(value: Any) -> Any:
@@ -116,7 +121,7 @@ def as_csv(rows: Sequence[Sequence[Any]]) -> str:
     """Format rows as CSV."""
     stream = io.StringIO()
     write_csv(stream, rows)
-    return stream.getvalue().removesuffix("\n")
+    return "\n".join(map(text.printable, stream.getvalue().removesuffix("\n").split("\n")))
 
 
 # --- standard output -------------------------------------------------------------------------------------------------
@@ -142,7 +147,7 @@ TABLE_ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 
 
 def check_writable(
-    option: str, file: str | None, source: str, endings: Sequence[str] = (), *, overwrite: bool = False
+    option: str, file: str | None, inputs: Sequence[str], endings: Sequence[str] = (), *, overwrite: bool = False
 ) -> None:
     """Raise, before any work is done, if a file cannot be written or must not be replaced."""
     if file is None:
@@ -154,14 +159,29 @@ def check_writable(
         _require_arrow(option, file)
     if path.exists() and not path.is_file():
         raise ValueError(f"{option} {file}: this is not a regular file")
-    if source != "-" and path.exists() and os.path.exists(source) and path.samefile(source):
-        raise ValueError(f"{option} {file}: this is the input file; choose another name")
+    check_no_input(option, file, inputs)
     if path.exists() and not overwrite:
         raise ValueError(f"{option} {file}: this file exists; add --overwrite to replace it, or choose another name")
     if not path.parent.is_dir():
         raise ValueError(f"{option} {file}: there is no directory {str(path.parent)!r}")
     if not os.access(path.parent, os.W_OK):
         raise ValueError(f"{option} {file}: there is no permission to write into {str(path.parent)!r}")
+
+
+def check_no_input(option: str, file: str, inputs: Sequence[str]) -> None:
+    """Raise if a file is one of the inputs, each of which is a name or a glob."""
+    for name in inputs:
+        for match in [name] if os.path.exists(name) else glob.glob(name, recursive=True):
+            if same_file(file, match):
+                which = "the input file" if len(inputs) == 1 and match == name else "one of the input files"
+                raise ValueError(f"{option} {file}: this is {which}; choose another name")
+
+
+def same_file(a: str, b: str) -> bool:
+    """Whether two names are, or would become, one file."""
+    if os.path.exists(a) and os.path.exists(b):
+        return os.path.samefile(a, b)
+    return os.path.realpath(a) == os.path.realpath(b)
 
 
 def _require_arrow(option: str, file: str) -> None:
@@ -179,7 +199,8 @@ def output_files() -> Iterator[Callable[[str], Path]]:
 
     def temporary_name(file: str) -> Path:
         nonlocal current
-        current, part = file, temporary(file)
+        current = file
+        part = temporary(file)
         names[str(part)] = file
         return part
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -32,7 +31,7 @@ MAX_SHARES = 10  # features whose stability the table shows
 
 
 def run(args: argparse.Namespace, command: str) -> int:
-    """Run the command and return the exit code; a search that was interrupted has a result, too."""
+    """Run the command and return the exit code; the result of a search that was interrupted is only shown."""
     _check_files(args)
     interrupted = False
     with Progress(quiet=args.quiet) as progress:
@@ -42,18 +41,32 @@ def run(args: argparse.Namespace, command: str) -> int:
         else:
             inside, outside = split(design, args)
             path = _search(inside, args, progress)
-            found = certainty(inside, outside, path, args, _parameters(inside, args))
-            path = replace(path, notes=design.notes_with(path.notes), coefficients=design.named(path.coefficients))
-            evidence = _assessed(inside, path, found, args, progress)
-            _write(design, path, found, args, command, evidence)
-            notes, result = path.notes, _formatted(design, path, found, args, command, evidence)
             interrupted = path.stop is StopReason.INTERRUPTED
+            found, evidence = Certainty(), None
+            if not interrupted:
+                found = certainty(inside, outside, path, args, _parameters(inside, args))
+            path = replace(path, notes=design.notes_with(path.notes), coefficients=design.named(path.coefficients))
+            if not interrupted:
+                evidence = _assessed(inside, path, found, args, progress)
+                _write(design, path, found, args, command, evidence)
+            notes, result = path.notes, _formatted(design, path, found, args, command, evidence)
     facts.print_notes(notes, quiet=args.quiet)
     output.show(result)
+    if interrupted:
+        _say_interrupted(args)
+        return INTERRUPTED
     if not args.dry_run:
         facts.print_written([args.output, args.report], quiet=args.quiet)
         _suggest_report(args)
-    return INTERRUPTED if interrupted else 0
+    return 0
+
+
+def _say_interrupted(args: argparse.Namespace) -> None:
+    """Say that the result is that of an interrupted search, and how to continue."""
+    sentence = "interrupted: this is the selection so far, and no file was written"
+    if args.checkpoint is not None:
+        sentence += f"; the same command continues from the fits in {printable(args.checkpoint)}"
+    print(output.labelled("dropstep:", sentence, "error", sys.stderr), file=sys.stderr)
 
 
 def _suggest_report(args: argparse.Namespace) -> None:
@@ -65,9 +78,15 @@ def _suggest_report(args: argparse.Namespace) -> None:
 
 
 def _check_files(args: argparse.Namespace) -> None:
-    """Raise if an output file cannot be written, or exists already."""
-    output.check_writable("--output", args.output, args.file, output.TABLE_ENDINGS, overwrite=args.overwrite)
-    output.check_writable("--report", args.report, args.file, (".html", ".htm"), overwrite=args.overwrite)
+    """Raise if an output file cannot be written, exists already, or is used for something else."""
+    output.check_writable("--output", args.output, [args.file], output.TABLE_ENDINGS, overwrite=args.overwrite)
+    output.check_writable("--report", args.report, [args.file], (".html", ".htm"), overwrite=args.overwrite)
+    if args.checkpoint is None:
+        return
+    output.check_no_input("--checkpoint", args.checkpoint, [args.file])
+    for option, file in (("--output", args.output), ("--report", args.report)):
+        if file is not None and output.same_file(file, args.checkpoint):
+            raise ValueError(f"{option} {file}: this is the file of --checkpoint; choose another name")
 
 
 def _search(design: AnyDesign, args: argparse.Namespace, progress: Progress) -> SelectionPath:
@@ -89,14 +108,9 @@ def _search(design: AnyDesign, args: argparse.Namespace, progress: Progress) -> 
     progress.restart()
     progress.update(f"{as_strategy(args.strategy)[0]} over {counted(len(design.names), 'feature')}")
     parameters = _parameters(design, args) | {"equivalents": bool(args.report) or args.format == "json"}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # they are among the notes of the path
-        return select(
-            **_data(design, args),
-            **parameters,
-            callback=report,
-            progress=design.report_rows(progress) or report_fit,
-        )
+    return select(
+        **_data(design, args), **parameters, callback=report, progress=design.report_rows(progress) or report_fit
+    )
 
 
 def _data(design: AnyDesign, args: argparse.Namespace) -> dict[str, Any]:
@@ -116,8 +130,8 @@ def _parameters(design: AnyDesign, args: argparse.Namespace) -> dict[str, Any]:
 def _assessed(
     design: AnyDesign, path: SelectionPath, found: Certainty, args: argparse.Namespace, progress: Progress
 ) -> Evidence | None:
-    """Stability and held-out error for the report; None without a report, and for a search that was interrupted."""
-    if not args.report or args.no_check or path.stop is StopReason.INTERRUPTED:
+    """Stability and held-out error for the report; None without a report."""
+    if not args.report or args.no_check:
         return None
     if not isinstance(design, Design):
         return None

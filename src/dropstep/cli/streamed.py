@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import glob
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,12 +25,12 @@ from dropstep.models.families import as_family
 from dropstep.models.glm.family import Logistic, Poisson
 from dropstep.models.least_squares.family import LeastSquaresFamily
 from dropstep.parameters import Parameters
-from dropstep.readers import ReadError
+from dropstep.readers import ReadError, size_of
 
 if TYPE_CHECKING:
     from dropstep.backends.arrow import ArrowSource
 
-LARGE = 2**27  # bytes of a file from which on its rows are read in blocks
+LARGE = 2**27  # bytes of a table, decompressed, from which on its rows are read in blocks
 SIZE_VARIABLE = "DROPSTEP_LARGE_FILE"  # environment variable with another number of bytes
 _KINDS = {"number": "number", "boolean": "boolean", "factor": "text", "date": "date", "object": "other"}
 
@@ -42,7 +43,7 @@ def is_large(args: argparse.Namespace) -> bool:
     if not os.path.exists(name) and glob.has_magic(name):
         return True
     limit = int(os.environ.get(SIZE_VARIABLE, LARGE))
-    return os.path.isfile(name) and os.path.getsize(name) >= limit
+    return os.path.isfile(name) and size_of(name, limit) >= limit
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +120,9 @@ class StreamedDesign(AnyDesign):
         moments = self.sample.moments
         if moments.labels is None:
             return {}
-        counts = self.sample.summary.class_rows
+        counts: Counter[Any] = Counter()
+        for label, n in self.sample.summary.class_rows.items():  # several, if float64 cannot distinguish them
+            counts[float(label) if moments.labels.dtype.kind == "f" else label] += n
         return {shown_label(label): counts[label] for label in moments.labels.tolist()}
 
     def write(self, part: Path, file: str, names: Sequence[str]) -> None:
@@ -167,7 +170,10 @@ def streamed_design(args: argparse.Namespace, progress: Progress) -> StreamedDes
     }
     given = Parameters(model=args.model, solver=args.solver, **parameters)
     targets = [kinds[j].name for j in roles.targets]
-    sample = as_family(args.model).sample(source, targets, _rows(kinds, roles), given)
+    try:
+        sample = as_family(args.model).sample(source, targets, _rows(kinds, roles), given)
+    except ReadError as error:
+        raise ValueError(with_advice(error)) from error
     assert isinstance(sample, SourceSample)
     ignored = {sample.layout.features[j] for j in sample.choice.features(sample.choice.exclude)}
     kept = [j for j in features if kinds[j].name not in ignored]
@@ -184,6 +190,11 @@ def _check_options(args: argparse.Namespace) -> None:
             f"{args.file}: --missing drop-columns needs all rows in memory, but files of {LARGE >> 20} MB and more are "
             "read in blocks; use --missing drop, or --exclude columns"
         )
+    if getattr(args, "criterion", None) == "cv":
+        raise ValueError(
+            f"{args.file}: --criterion cv needs all rows in memory, but the file is read in blocks; use another one "
+            "such as ebic"
+        )
     if args.thousands is not None:
         raise ValueError(f"{args.file}: --thousands is not supported for files that are read in blocks; convert it")
 
@@ -198,7 +209,8 @@ def _usable(kinds: Sequence[ColumnType], roles: Roles, notes: list[str]) -> list
     if dates:
         shown = listed([kinds[j].name for j in dates])
         notes.append(f"ignored columns with dates or lists: {shown} (derive numbers such as the year)")
-    return [j for j in candidates if j not in set(dates)]
+    ignored = set(dates)
+    return [j for j in candidates if j not in ignored]
 
 
 def _rows(kinds: Sequence[ColumnType], roles: Roles) -> Rows:

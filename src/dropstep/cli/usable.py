@@ -27,11 +27,11 @@ def usable(columns: Sequence[Column], roles: Roles, notes: list[str]) -> list[in
         notes.append(
             f"ignored blank {'column' if len(empty) == 1 else 'columns'}: {listed([columns[j].name for j in empty])}"
         )
-        candidates = [j for j in candidates if j not in set(empty)]
     if dates:
         shown = listed([columns[j].name for j in dates])
         notes.append(f"ignored columns with dates or lists: {shown} (derive numbers such as the year)")
-    features = _without_ids(columns, [j for j in candidates if j not in set(dates)], roles, notes)
+    ignored = {*dates, *empty}
+    features = _without_ids(columns, [j for j in candidates if j not in ignored], roles, notes)
     _check_mixed([columns[j] for j in (*roles.targets, *roles.others)], optional=False)
     _check_mixed([columns[j] for j in features], optional=True)
     return features

@@ -57,8 +57,8 @@ def _rule(name: str, value: str, text: str) -> Any:
 
 
 def character(text: str) -> str:
-    if len(text) != 1:
-        raise argparse.ArgumentTypeError(f"must be one character; got {text!r}")
+    if len(text) != 1 or not text.isascii():
+        raise argparse.ArgumentTypeError(f"must be one character of ASCII; got {text!r}")
     return text
 
 

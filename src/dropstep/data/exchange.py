@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 import os
+import sys
+import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Mapping
@@ -70,7 +72,9 @@ def read(file: str | FilePath) -> dict[str, Any]:
     """
     with open(file, "rb") as stream:
         try:
-            arrays = _arrays(stream)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of NumPy, about headers
+                arrays = _arrays(stream)
             _check_version(int(arrays.pop("version", np.array(1))))
             n_targets = int(arrays.pop("n_targets"))
             _check_shapes(arrays, n_targets)
@@ -131,9 +135,10 @@ def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> NDArra
         raise _InvalidError(f"{name} has the shape {shape}, which does not match the size of its entry")
     with archive.open(info) as stream:
         array = npy.read_array(stream, allow_pickle=False)
-    if dtype.kind == "U":
-        array.tolist()  # raises if a character is invalid
-    return np.asarray(array, dtype=dtype.newbyteorder("="))
+    native = np.asarray(array, dtype=dtype.newbyteorder("="))
+    if dtype.kind == "U" and np.any(np.ascontiguousarray(native).view(np.uint32) > sys.maxunicode):
+        raise _InvalidError(f"{name} contains an invalid character")
+    return native
 
 
 def _check_version(version: int) -> None:

@@ -178,7 +178,7 @@ def _distinct(values: Iterable[Any]) -> tuple[list[Any], NDArray[np.intp]]:
     return list(place), np.array(codes, dtype=np.intp)
 
 
-def sorted_levels(values: list[Any]) -> list[Any]:
+def sorted_levels(values: Iterable[Any]) -> list[Any]:
     try:
         return sorted(values)
     except TypeError:  # values of several types

@@ -157,7 +157,7 @@ class Numbers:
         if not (self.whole and other.whole) or not n:
             return Numbers(n, whole=self.whole and other.whole)
         share, difference = other.n / n, other.mean - self.mean
-        scatter = self.scatter + other.scatter + self.n * share * difference**2
+        scatter = self.scatter + other.scatter + self.n * share * difference * difference
         return Numbers(
             n,
             True,
@@ -279,7 +279,8 @@ def _is_identifier(values: NDArray[Any], name: str) -> bool:
         return False
     if _ID.search(name):
         return len(np.unique(values)) > 2
-    return bool(values.max() - values.min() == len(values) - 1 and len(np.unique(values)) == len(values))
+    is_range = float(values.max()) - float(values.min()) == len(values) - 1
+    return is_range and len(np.unique(values)) == len(values)
 
 
 def _factors(encoding: Encoding | None) -> list[tuple[int, tuple[Any, ...]]]:

@@ -122,7 +122,8 @@ class Moments:
         share = np.divide(b.counts, counts, out=np.zeros_like(counts), where=counts > 0)
         difference = b.means - a.means
         between = np.sqrt(a.counts * share)[:, None] * difference
-        scatter = a.scatter + b.scatter + between.T @ between
+        with np.errstate(over="ignore", invalid="ignore"):  # infinite where float64 has no such square
+            scatter = a.scatter + b.scatter + between.T @ between
         return replace(a, counts=counts, means=a.means + share[:, None] * difference, scatter=scatter)
 
     def __sub__(self, part: Moments) -> Moments:

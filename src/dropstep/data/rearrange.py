@@ -61,9 +61,10 @@ def as_regression(moments: Moments) -> Moments:
         return moments
     n = moments.n_rows
     columns = np.column_stack([moments.means, moments.labels.astype(np.float64)])
-    mean = moments.counts @ columns / n if n else np.zeros(columns.shape[1])
-    between = np.sqrt(moments.counts)[:, None] * (columns - mean)
-    scatter = between.T @ between
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite where float64 has no such square
+        mean = moments.counts @ columns / n if n else np.zeros(columns.shape[1])
+        between = np.sqrt(moments.counts)[:, None] * (columns - mean)
+        scatter = between.T @ between
     scatter[:-1, :-1] += moments.scatter
     return replace(moments, labels=None, counts=np.array([n]), means=mean[None, :], scatter=scatter, n_targets=1)
 
@@ -118,7 +119,7 @@ def with_levels(moments: Moments, encoding: Encoding) -> Moments:
         names.append(name)
         factors.append(factor)
     T = np.zeros((len(rows) + moments.n_targets, moments.n_features + moments.n_targets))
-    T[: len(rows), : moments.n_features] = np.array(rows).reshape(len(rows), -1)
+    T[: len(rows), : moments.n_features] = np.array(rows).reshape(len(rows), moments.n_features)
     T[len(rows) :, moments.n_features :] = np.eye(moments.n_targets)
     means = moments.means @ T.T
     means[:, : len(rows)] += np.array(offsets)

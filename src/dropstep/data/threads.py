@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -37,9 +39,24 @@ def n_threads() -> int:
     return max(1, min(limits))
 
 
-def one_thread() -> Any:
-    """Context in which BLAS uses one thread: products of small blocks take less time than starting another."""
-    return _blas().limit(limits=1)
+_LIMITED = threading.Lock()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Context in which BLAS uses one thread: products of small blocks take less time than starting another.
+
+    The limit is that of the whole process, so it belongs to one context at a time: of several that overlap, only the
+    first sets and restores it.
+    """
+    if not _LIMITED.acquire(blocking=False):
+        yield
+        return
+    try:
+        with _blas().limit(limits=1):
+            yield
+    finally:
+        _LIMITED.release()
 
 
 def in_threads(part: Callable[[slice], NDArray[np.float64]], n: int, threads: int | None = None) -> NDArray[np.float64]:

@@ -21,7 +21,7 @@ def main() -> None:
     y = data.target_names[data.target]
     path = select(X, y)
     evidence = assess(path, X, y)
-    file = Path(tempfile.gettempdir()) / "dropstep-demo.html"
+    file = Path(tempfile.mkdtemp(prefix="dropstep-")) / "demo.html"
     facts = {"Rows": len(y), "Target": "diagnosis, malignant or benign"}
     save_report(with_equivalents(path, X, y), file, evidence=evidence, data=facts)
     print(path)

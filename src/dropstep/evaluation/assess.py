@@ -177,7 +177,8 @@ def _errors(path: SelectionPath, work: Repeated, cv: int, n_repeats: int, seed: 
 
 def _fit_of_all(path: SelectionPath, sample: Any, values: NDArray[Any], cv: int) -> Fit:
     """Components of the columns of all features, these features, and how a regularised model is fitted."""
-    units = tuple(u for u in range(_n_units(sample)) if u not in set(sample.choice.exclude))
+    excluded = set(sample.choice.exclude)
+    units = tuple(u for u in range(_n_units(sample)) if u not in excluded)
     features, fit = sample.choice.features(units), REGULARISED[path.model]
     if not features:
         return np.zeros((len(values), 0)), [], DummyRegressor
@@ -217,7 +218,7 @@ def _error(
 ) -> float:
     """Error on the test rows; without features, that of the mean or of the class frequencies."""
     classes = values.ndim == 1
-    if X.shape[1]:
+    if X.shape[1] and np.any(X[train] != X[train[0]]):
         model = make()
     else:
         model, X = (DummyClassifier(strategy="prior") if classes else DummyRegressor()), np.zeros((len(X), 1))

@@ -16,7 +16,7 @@ from dropstep.data.sample import Sample
 from dropstep.data.target import Categorical
 from dropstep.evaluation.comparison import ALL, NONE, Comparison, Errors, Row
 from dropstep.evaluation.fold_paths import Chosen, Trained, at_the_end, is_cross_validated
-from dropstep.models.folds import Fold
+from dropstep.models.folds import Fold, check_number
 from dropstep.parameters import NAMES, Parameters
 from dropstep.result import SelectionPath, feature_names
 from dropstep.search.strategies import ONE_MOVE_AT_A_TIME, as_strategy
@@ -226,10 +226,9 @@ def shuffled_folds(n: int, labels: Any, groups: Any, n_folds: int, seed: Any, n_
     from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
     from sklearn.utils import check_random_state
 
-    n_units = n if groups is None else len(np.unique(groups))
-    if n_units < n_folds:
-        unit = "rows" if groups is None else "groups of rows"
-        raise ValueError(f"{n_folds} folds require at least {n_folds} {unit}; there are {n_units}")
+    check_number(n_folds, n, groups)
+    if labels is not None and (most := int(np.unique(labels, return_counts=True)[1].max())) < n_folds:
+        raise ValueError(f"{n_folds} folds require a class of at least {n_folds} rows; the largest has {most}")
     options = {"n_splits": n_folds, "shuffle": True, "random_state": check_random_state(seed)}
     if groups is None:
         splitter = KFold(**options) if labels is None else StratifiedKFold(**options)

@@ -80,7 +80,9 @@ def as_components(X: NDArray[Any]) -> Floats:
     Ridge fits are invariant to rotations, so that the components, which are not whitened, give the same predictions.
     Neither step knows the target: all folds share them.
     """
-    Z = StandardScaler().fit_transform(np.asarray(X, dtype=np.float64))
+    values = np.asarray(X, dtype=np.float64)
+    exponents = np.frexp(np.abs(values).max(axis=0, initial=0.0))[1]
+    Z = StandardScaler().fit_transform(np.ldexp(values, -exponents))  # float64 has squares of them
     return np.asarray(PCA().fit_transform(Z) if Z.shape[1] > len(Z) else Z)
 
 

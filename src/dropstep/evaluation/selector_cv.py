@@ -23,7 +23,7 @@ from dropstep.evaluation.fold_paths import (
 from dropstep.parameters import NAMES, Parameters
 from dropstep.running import checked_max
 from dropstep.search.calibrated import Knockoffs
-from dropstep.selector import Selector
+from dropstep.selector import Selector, path_attributes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -220,12 +220,12 @@ checkpoint
         -------
         SelectorCV
         """
-        self._reset()
-        rows = Rows(sample_weight, offset, strata, sample_groups, metadata)
-        trained, given = self._trained(X, y, rows)
-        found = self._fold_paths(trained, given)
-        self._keep_of(X, trained.select(_final(given, found.chosen)))
-        self.n_features_, self.cv_paths_ = found.chosen, found
+        with self._refitted() as fitted:
+            rows = Rows(sample_weight, offset, strata, sample_groups, metadata)
+            trained, given = self._trained(X, y, rows)
+            found = self._fold_paths(trained, given)
+            fitted |= path_attributes(trained.select(_final(given, found.chosen)), X)
+            fitted |= {"n_features_": found.chosen, "cv_paths_": found}
         return self
 
     def nested_error(

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from dropstep.evaluation.stability import Stability, stability
 from dropstep.evidence import STABLE
 from dropstep.parameters import Parameters
-from dropstep.selector import Selector
+from dropstep.selector import Selector, input_attributes
 
 
 @dataclass(eq=False, repr=False)
@@ -74,6 +74,8 @@ n_jobs, random_state, max_time, checkpoint
     array(['bmi', 'bp', 's5'], dtype=object)
     """
 
+    stability_: Stability
+
     _needs_all_rows = True
 
     def fit(
@@ -104,22 +106,22 @@ n_jobs, random_state, max_time, checkpoint
         -------
         StabilitySelector
         """
-        self._reset()
-        if isinstance(y, str):
-            raise ValueError(f"y must contain target values, not the name {y!r}; pass the column, or use stability")
-        parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in OWN}
-        self.stability_ = stability(
-            X,
-            y,
-            self.n_pairs,
-            sample_weight=sample_weight,
-            offset=offset,
-            strata=strata,
-            sample_groups=sample_groups,
-            metadata=metadata,
-            **parameters,
-        )
-        validate_data(self, X, skip_check_array=True)  # sets n_features_in_ and feature_names_in_
+        with self._refitted() as fitted:
+            if isinstance(y, str):
+                raise ValueError(f"y must contain target values, not the name {y!r}; pass the column, or use stability")
+            parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in OWN}
+            fitted["stability_"] = stability(
+                X,
+                y,
+                self.n_pairs,
+                sample_weight=sample_weight,
+                offset=offset,
+                strata=strata,
+                sample_groups=sample_groups,
+                metadata=metadata,
+                **parameters,
+            )
+            fitted |= input_attributes(X)
         return self
 
     def _of_fit(self) -> Stability:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
@@ -42,17 +43,27 @@ def folds_of(
     n_folds = N_FOLDS if cv is None else cv
     if isinstance(n_folds, bool) or (isinstance(n_folds, Integral) and int(n_folds) < 2):
         raise ValueError(f"cv must be an integer from 2, a splitter or an iterable of folds; got {cv!r}")
+    n_rows = X.shape[0]
+    if isinstance(n_folds, Integral):
+        check_number(int(n_folds), n_rows, split_params.get("groups") if grouped else None)
     if grouped and isinstance(n_folds, Integral):
         n_folds = GroupKFold(int(n_folds))
     splitter = check_cv(n_folds, y, classifier=classes)
-    n_rows = X.shape[0]
-    found = tuple(
-        (_row_numbers(train, n_rows), _row_numbers(test, n_rows))
-        for train, test in splitter.split(X, y, **split_params)
-    )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # a fold without it says so
+        splits = list(splitter.split(X, y, **split_params))
+    found = tuple((_row_numbers(train, n_rows), _row_numbers(test, n_rows)) for train, test in splits)
     if not found:
         raise ValueError("cv yields no folds; pass an integer from 2, a splitter or an iterable of folds")
     return found
+
+
+def check_number(n_folds: int, n_rows: int, groups: Any) -> None:
+    """Raise if there are fewer rows, or groups of rows, than folds."""
+    n_units = n_rows if groups is None else len(np.unique(groups))
+    if n_units < n_folds:
+        unit = "rows" if groups is None else "groups of rows"
+        raise ValueError(f"{n_folds} folds require at least {n_folds} {unit}; there are {n_units}")
 
 
 def _row_numbers(rows: Any, n_rows: int) -> NDArray[np.intp]:

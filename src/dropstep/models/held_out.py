@@ -63,7 +63,8 @@ def class_losses(sample: Sample, test: NDArray[np.intp], scores: Floats, labels:
     place = {label: i for i, label in enumerate(labels)}
     at = np.array([place.get(label, -1) for label in target.labels.tolist()])[target.codes[test]]
     top = scores.max(axis=1)
-    log_p = scores[np.arange(len(at)), at] - top - np.log(np.exp(scores - top[:, None]).sum(axis=1))
+    with np.errstate(over="ignore"):  # differences beyond float64 are infinite
+        log_p = scores[np.arange(len(at)), at] - top - np.log(np.exp(scores - top[:, None]).sum(axis=1))
     log_p = np.where(at < 0, SMALLEST, np.clip(log_p, SMALLEST, 0.0))
     wrong = scores.argmax(axis=1) != at
     return {

@@ -157,8 +157,8 @@ class Projection(Directions):
         self._W[:size] = H.T @ self.W
         self._Z[:size] = H.T @ self.Z
         self.basis.rotate(H)
-        gone = set(features)
-        self.dependent = [j for j in (*self.independent, *self.dependent) if j not in gone and j not in set(kept)]
+        gone = {*features, *kept}
+        self.dependent = [j for j in (*self.independent, *self.dependent) if j not in gone]
         self.independent = kept
         self._inverse = linalg.solve_triangular(self._W[:rank, kept], np.eye(rank))
         self._remove_last_directions(size - rank)

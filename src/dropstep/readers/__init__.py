@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
 from dropstep.readers.columns import Column
 from dropstep.readers.errors import ReadError
-from dropstep.readers.files import Kind, kind_of, load, shown_name
-from dropstep.readers.text import Layout, read_text
+from dropstep.readers.files import Kind, is_gzipped, kind_of, load, shown_name, text_size
+from dropstep.readers.text import Layout, complete_rows, read_text
 
-__all__ = ["Column", "Layout", "ReadError", "Source", "read"]
+__all__ = ["Column", "Layout", "ReadError", "Source", "read", "read_names", "size_of"]
+
+HEAD = 2**23  # bytes of a text file that are read for the names of its columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,9 +80,34 @@ def read(file: str, layout: Layout | None = None) -> Source:
     else:
         if layout is not None and layout.transpose:
             raise ReadError(f"{shown}: only text files can be transposed; write it as CSV first")
-        try:
-            from dropstep.readers.arrow import read_arrow
-        except ImportError:
-            raise ReadError(f"{shown}: reading {kind.value} files needs pyarrow: pip install 'dropstep[cli]'") from None
-        columns, notes = read_arrow(data, shown, kind), []
+        columns, notes = _arrow(shown, kind).read_arrow(data, shown, kind), []
     return Source(file, tuple(columns), tuple(notes))
+
+
+def read_names(file: str) -> tuple[str, ...]:
+    """Names of the columns of a file, from its beginning or its metadata; "-" is standard input."""
+    if file == "-":
+        return read(file).names
+    head = load(file, HEAD)
+    kind = kind_of(file, head)
+    if kind is not Kind.TEXT:
+        names: tuple[str, ...] = _arrow(file, kind).read_schema(load(file) if is_gzipped(file) else file, file, kind)
+        return names
+    columns, _ = read_text(complete_rows(head, file) if len(head) == HEAD else head, file, Layout())
+    return tuple(column.name for column in columns)
+
+
+def size_of(file: str, limit: int) -> int:
+    """Number of bytes of the table in a file, not those that compression left of it, counted up to a limit."""
+    kind, size = kind_of(file, load(file, HEAD)), text_size(file, limit)
+    if kind is Kind.TEXT or size >= limit:
+        return size
+    found: int = _arrow(file, kind).table_size(load(file) if is_gzipped(file) else file, file, kind, limit)
+    return found
+
+
+def _arrow(shown: str, kind: Kind) -> Any:
+    try:
+        return import_module("dropstep.readers.arrow")
+    except ImportError:
+        raise ReadError(f"{shown}: reading {kind.value} files needs pyarrow: pip install 'dropstep[cli]'") from None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,12 +16,13 @@ from numpy.typing import NDArray
 
 from dropstep.readers.columns import Cells, Column, category
 from dropstep.readers.errors import ReadError
-from dropstep.readers.files import Kind
+from dropstep.readers.files import Kind, free_memory
 from dropstep.readers.rows import ragged
 from dropstep.readers.wording import counted, quoted
 
 TEXT_TYPES = ("string", "large_string", "string_view")
 MAX_BLOCK = 2**31 - 1  # bytes of text
+MEMORY_PER_BYTE = 4  # bytes of memory for a byte of an Arrow table, at the most
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,14 +42,19 @@ class ArrowCells:
             return None
 
     def distinct(self) -> tuple[list[str | None], NDArray[np.intp]]:
-        encoded = pc.dictionary_encode(self.cells, null_encoding="encode").combine_chunks()
+        is_encoded = pa.types.is_dictionary(self.cells.type)  # by indices of which some may be null
+        plain = pc.cast(self.cells, self.cells.type.value_type) if is_encoded else self.cells
+        encoded = pc.dictionary_encode(plain.combine_chunks(), null_encoding="encode")
         if isinstance(encoded, pa.ChunkedArray):
             encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([]).dictionary_encode()
         texts = [None if value is None else str(value) for value in encoded.dictionary.to_pylist()]
         return texts, encoded.indices.to_numpy(zero_copy_only=False).astype(np.intp)
 
     def original(self) -> list[Any]:
-        return list(self.cells.to_pylist())
+        try:
+            return list(self.cells.to_pylist())
+        except (OverflowError, ValueError):  # times beyond the years or the time zones that Python knows
+            return [value.value for value in self.cells]
 
 
 def _floats(cells: Any) -> NDArray[np.float64]:
@@ -81,27 +88,91 @@ def split_cells(text: str, separator: str, width: int, header: bool, file: str) 
     return [ArrowCells(column) for column in table.slice(int(header)).columns]
 
 
+def table_size(source: str | bytes, file: str, kind: Kind, limit: int) -> int:
+    """Number of bytes of the table in a Parquet or Arrow file, counted up to a limit.
+
+    Parquet files are judged by their metadata: a value has 8 bytes, or what its column has before compression if that
+    is more. Batches of Arrow files are read one after the other.
+
+    Parameters
+    ----------
+    source : str or bytes
+        Name, or content.
+    file : str
+        Name in messages.
+    kind : Kind
+    limit : int
+
+    Returns
+    -------
+    int
+    """
+    size = 0
+    with _readable(source, file, kind) as stream:
+        if kind is Kind.PARQUET:
+            metadata = pyarrow.parquet.read_metadata(stream)
+            groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
+            return sum(max(group.total_byte_size, 8 * group.num_rows * group.num_columns) for group in groups)
+        for batch in _batches(stream, kind):
+            batch.validate()
+            size += batch.nbytes
+            if size >= limit:
+                break
+    return size
+
+
+def read_schema(source: str | bytes, file: str, kind: Kind) -> tuple[str, ...]:
+    """Names of the columns of a Parquet or Arrow file, a name or its content."""
+    with _readable(source, file, kind) as stream:
+        schema = pyarrow.parquet.read_schema(stream) if kind is Kind.PARQUET else _opened(stream, kind).schema
+        return _checked([str(name) for name in schema.names], file)
+
+
 def read_arrow(data: bytes, file: str, kind: Kind) -> list[Column]:
-    """Read the columns of a Parquet or Arrow file."""
-    try:
-        table = _table(data, kind)
-    except (pa.ArrowException, OSError) as error:
+    """Read the columns of a Parquet or Arrow file, if its table fits into the free memory."""
+    limit = free_memory() // MEMORY_PER_BYTE
+    if table_size(data, file, kind, limit + 1) > limit:
         raise ReadError(
-            f"{file}: this {kind.value} file is damaged or truncated ({' '.join(str(error).split())[:120]})"
-        ) from None
-    names = [str(name) for name in table.column_names]
-    if len(set(names)) < len(names):
-        raise ReadError(f"{file}: the column name {quoted(max(names, key=names.count))} occurs more than once")
+            f"{file}: the table in this {kind.value} file has more than {limit >> 20:,} MB, which does not fit into "
+            "the free memory; remove columns or rows"
+        )
+    with _readable(data, file, kind) as stream:
+        table = pyarrow.parquet.read_table(stream) if kind is Kind.PARQUET else _opened(stream, kind).read_all()
+        table.validate(full=True)
+        names = _checked([str(name) for name in table.column_names], file)
     if not names or not table.num_rows:
         raise ReadError(f"{file}: this table has {counted(len(names), 'column')} and {counted(table.num_rows, 'row')}")
     return [_column(name, cells) for name, cells in zip(names, table.columns, strict=True)]
 
 
-def _table(data: bytes, kind: Kind) -> Any:
-    if kind is Kind.PARQUET:
-        return pyarrow.parquet.read_table(pa.BufferReader(data))
-    opened = pa.ipc.open_file(data) if kind is Kind.ARROW else pa.ipc.open_stream(data)
-    return opened.read_all()
+@contextlib.contextmanager
+def _readable(source: str | bytes, file: str, kind: Kind) -> Iterator[Any]:
+    """A Parquet or Arrow file, open; errors of pyarrow while it is read become sentences."""
+    try:
+        with pa.OSFile(source) if isinstance(source, str) else pa.BufferReader(source) as stream:
+            yield stream
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise ReadError(
+            f"{file}: this {kind.value} file is damaged or truncated ({' '.join(str(error).split())[:120]})"
+        ) from None
+
+
+def _opened(stream: Any, kind: Kind) -> Any:
+    return pa.ipc.open_file(stream) if kind is Kind.ARROW else pa.ipc.open_stream(stream)
+
+
+def _batches(stream: Any, kind: Kind) -> Iterator[Any]:
+    opened = _opened(stream, kind)
+    if kind is Kind.STREAM:
+        return iter(opened)
+    return (opened.get_batch(i) for i in range(opened.num_record_batches))
+
+
+def _checked(names: list[str], file: str) -> tuple[str, ...]:
+    """The names of columns; raises if one occurs twice."""
+    if len(set(names)) < len(names):
+        raise ReadError(f"{file}: the column name {quoted(max(names, key=names.count))} occurs more than once")
+    return tuple(names)
 
 
 def _column(name: str, cells: Any) -> Column:
@@ -120,7 +191,10 @@ def _column(name: str, cells: Any) -> Column:
         values = _floats(plain)
         return Column(name, "empty" if np.isnan(values).all() else "number", values, of)
     if t.is_temporal(kind):
-        return replace(category(name, *of.distinct(), of), kind="date")
+        try:
+            return replace(category(name, *of.distinct(), of), kind="date")
+        except (OverflowError, ValueError):  # beyond the years or the time zones that Python knows
+            return Column(name, "date", np.zeros(len(cells)), of)
     return Column(name, "other", np.zeros(len(cells)), of)
 
 

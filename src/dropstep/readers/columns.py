@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 ColumnKind = Literal["number", "text", "boolean", "date", "empty", "mixed", "other"]
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A", "#NA", "<NA>", "n/a", "?", ".")
 
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:inf|infinity)", re.ASCII | re.IGNORECASE)
+# Possessive, so that the time is linear in the length of a text.
+_NUMBER = re.compile(r"[+-]?(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d++)?|[+-]?(?:inf|infinity)", re.ASCII | re.IGNORECASE)
 _WHOLE = re.compile(r"[+-]?\d{1,309}", re.ASCII)  # no longer than the largest float
 _DATE = re.compile(r"\d{4}-\d\d?-\d\d?(?:[T ].*)?|\d{4}/\d\d?/\d\d?|\d\d?[./-]\d\d?[./-](?:\d\d){1,2}", re.ASCII)
 _GROUPED = re.compile(r"[+-]?\d{1,3}([,.'\s])\d{3}(?:\1\d{3})*(?:[.,]\d+)?", re.ASCII)

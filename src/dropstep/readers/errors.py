@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dropstep.readers.columns import NumberFormat
+
 
 class ReadError(ValueError):
     """A file that cannot be read as a table."""
@@ -25,6 +30,17 @@ class RaggedRowError(ReadError):
 
 class UnnamedColumnsError(ReadError):
     """A header without names for most columns; the names may be in the next line."""
+
+
+class NumberFormatError(ReadError):
+    """A column of numbers that need another decimal or thousands separator."""
+
+    def __init__(self, column: str, problem: NumberFormat) -> None:
+        super().__init__(
+            f"{column} holds numbers written like {problem.example!r}; write them with a decimal point, and without "
+            "thousands separators"
+        )
+        self.column, self.problem = column, problem
 
 
 class NumericHeaderError(ReadError):

@@ -1,16 +1,24 @@
-"""The bytes of a file, decompressed, and their format."""
+"""The bytes of a file, decompressed as far as memory allows, and their format."""
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import gzip
+import io
+import os
 import sys
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import IO, cast
 
 from dropstep.readers.errors import ReadError
 
 GZIP = b"\x1f\x8b"
+CHUNK = 2**20  # bytes that are decompressed at a time
+MEMORY_PER_BYTE = 16  # bytes of memory for a byte of text, at the most, while a table is made of it
+UNKNOWN_MEMORY = 2**33  # bytes that are assumed to be free where the system does not say
 
 
 class Kind(enum.Enum):
@@ -40,10 +48,52 @@ def shown_name(file: str) -> str:
     return "standard input" if file == "-" else file
 
 
-def load(file: str) -> bytes:
-    """All bytes of a file, decompressed if it is gzipped; "-" is standard input."""
+def free_memory() -> int:
+    """Bytes of memory that are free, as far as the system says."""
+    with contextlib.suppress(OSError, ValueError, StopIteration):
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        return 1024 * int(next(line for line in lines if line.startswith("MemAvailable")).split()[1])
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return UNKNOWN_MEMORY
+
+
+def is_gzipped(file: str) -> bool:
+    """Whether a file begins as a gzipped one."""
+    with open(file, "rb") as stream:
+        return stream.read(len(GZIP)) == GZIP
+
+
+def text_size(file: str, limit: int) -> int:
+    """Number of bytes of a file; if it is gzipped, of its content, counted up to a limit or to where it is damaged."""
+    if not is_gzipped(file):
+        return os.path.getsize(file)
+    size = 0
+    with contextlib.suppress(EOFError, zlib.error, gzip.BadGzipFile), gzip.open(file) as content:
+        while size < limit and (chunk := content.read(CHUNK)):
+            size += len(chunk)
+    return size
+
+
+def load(file: str, head: int | None = None) -> bytes:
+    """The bytes of a file, decompressed if it is gzipped; "-" is standard input.
+
+    Parameters
+    ----------
+    file : str
+    head : int or None, default=None
+        Number of bytes at the beginning to read; None reads all, if they can become a table in the free memory.
+
+    Returns
+    -------
+    bytes
+    """
+    shown, limit = shown_name(file), _max_bytes() if head is None else head
     try:
-        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        with _opened(file) as stream:
+            data = _read(stream, limit if head else limit + 1)
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise ReadError(f"{shown}: this gzip file is damaged or truncated; download it again") from None
     except FileNotFoundError:
         raise ReadError(f"{file}: no such file") from None
     except IsADirectoryError:
@@ -52,18 +102,41 @@ def load(file: str) -> bytes:
         raise ReadError(f"{file}: no permission to read this file") from None
     except OSError as error:
         raise ReadError(f"{file}: this file cannot be read ({error.strerror or error})") from None
-    if data.startswith(GZIP):
-        data = _decompressed(data, shown_name(file))
+    if len(data) > limit:
+        raise ReadError(
+            f"{shown}: this table has more than {limit >> 20:,} MB of text, which does not fit into the free memory; "
+            "remove columns or rows"
+        )
     if not data.strip(b"\r\n\t \xef\xbb\xbf"):
-        raise ReadError(f"{shown_name(file)}: this file is empty")
+        raise ReadError(f"{shown}: this file is empty")
     return data
 
 
-def _decompressed(data: bytes, file: str) -> bytes:
-    try:
-        return gzip.decompress(data)
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise ReadError(f"{file}: this gzip file is damaged or truncated; download it again") from None
+def _read(stream: IO[bytes], limit: int) -> bytes:
+    """The bytes of a stream up to a limit, which are allocated as they are read."""
+    chunks, size = [], 0
+    while size < limit and (chunk := stream.read(min(CHUNK, limit - size))):
+        chunks.append(chunk)
+        size += len(chunk)
+    return b"".join(chunks)
+
+
+def _max_bytes() -> int:
+    """Number of bytes of a text that can become a table in the free memory."""
+    return free_memory() // MEMORY_PER_BYTE
+
+
+@contextlib.contextmanager
+def _opened(file: str) -> Iterator[IO[bytes]]:
+    """A file that is decompressed while it is read, if it begins as a gzipped one."""
+    with contextlib.ExitStack() as stack:
+        raw: IO[bytes] = sys.stdin.buffer if file == "-" else stack.enter_context(open(file, "rb"))
+        if not raw.seekable():
+            raw = io.BytesIO(_read(raw, _max_bytes() + 1))
+        start = raw.tell()
+        compressed = raw.read(len(GZIP)) == GZIP
+        raw.seek(start)
+        yield cast(IO[bytes], stack.enter_context(gzip.GzipFile(fileobj=raw))) if compressed else raw
 
 
 def kind_of(file: str, data: bytes) -> Kind:

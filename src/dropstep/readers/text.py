@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import io
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -85,13 +86,9 @@ def read_text(data: bytes, file: str, layout: Layout) -> tuple[list[Column], lis
 
 
 def _decoded(data: bytes, file: str, encoding: str | None) -> str:
-    if encoding is None:
-        utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-        encoding = "utf-16" if utf16 else "utf-8-sig"
+    encoding = encoding_of(data, file, encoding)
     try:
         text = data.decode(encoding).removeprefix("\ufeff")
-    except LookupError:
-        raise UnknownEncodingError(f"{file}: unknown encoding {encoding!r}") from None
     except UnicodeError as error:
         at = error.start if isinstance(error, UnicodeDecodeError) else 0
         line = data.count(b"\n", 0, at) + 1
@@ -103,9 +100,38 @@ def _decoded(data: bytes, file: str, encoding: str | None) -> str:
     return text
 
 
+def encoding_of(data: bytes, file: str, encoding: str | None) -> str:
+    """The encoding of a file: the given one, or UTF-16 if the data begin with its byte-order mark, else UTF-8."""
+    if encoding is None:
+        return "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    try:
+        io.TextIOWrapper(io.BytesIO(), encoding)  # raises for codecs that are none of text
+        known = codecs.lookup(encoding).name not in ("idna", "punycode", "undefined")
+    except (LookupError, ValueError):
+        known = False
+    if not known:
+        raise UnknownEncodingError(f"{file}: unknown encoding {encoding!r}")
+    return encoding
+
+
+def complete_rows(data: bytes, file: str) -> bytes:
+    """The beginning of a file up to the last row that is complete."""
+    try:
+        text = codecs.getincrementaldecoder(encoding_of(data, file, None))().decode(data)
+    except UnicodeError:
+        return data  # read_text says where
+    end = len(text)
+    for place, part in reversed(list(enumerate(text.split('"')))):
+        end -= len(part) + 1
+        if place % 2 == 0 and "\n" in part:  # not within a quoted cell of several lines
+            return text[: end + 1 + part.rfind("\n") + 1].encode("utf-8", "surrogatepass")
+    raise ReadError(f"{file}: the first line is longer than {len(data) >> 20} MB")
+
+
 def _after(text: str, skip: int) -> str:
     """The text without its first lines."""
-    return re.sub(rf"\A(?:[^\r\n]*(?:\r\n|\r|\n)){{0,{skip}}}", "", text) if skip else text
+    ends = (match.end() for match in re.finditer(r"\r\n|\r|\n", text))
+    return text[next(islice(ends, skip - 1, None), len(text)) :] if skip else text
 
 
 def separator_of(lines: Sequence[str]) -> str:

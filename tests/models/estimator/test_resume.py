@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import zlib
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -145,10 +146,111 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"is not a checkpoint of this version of dropstep; choose another file"):
         select(X, y, model=LinearRegression(), checkpoint=file)
     assert file.read_text() == "my notes\n"
-    with pytest.raises(ValueError, match=r"cannot be opened \(.*\); choose a file that can be written"):
+    with pytest.raises(ValueError, match=r"is not a regular file; choose another one"):
         select(X, y, model=LinearRegression(), checkpoint=tmp_path)
     with pytest.raises(ValueError, match="checkpoint applies to a scikit-learn estimator"):
         select(X, y, checkpoint=file)
+
+
+def sealed(document: Any) -> bytes:
+    """A line with a checksum that matches."""
+    text = (document if isinstance(document, str) else json.dumps(document)).encode()
+    return b"%08x %s\n" % (zlib.crc32(text), text)
+
+
+@pytest.mark.parametrize(
+    "content", [b'{"a": 1}', b"text", b"\x00\x01\x02", b"0", sealed("[]")[:-1], b"\n", sealed("{")]
+)
+def test_a_file_that_does_not_begin_as_a_checkpoint_is_kept(content: bytes, tmp_path: Path) -> None:
+    X, y = signal_table()
+    file = tmp_path / "file"
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=r"is not a checkpoint of this version of dropstep; choose another file"):
+        select(X, y, model=LinearRegression(), checkpoint=file)
+    assert file.read_bytes() == content
+
+
+RECORD: dict[str, Any] = {"columns": [0], "fold": 0, "score": 0.5, "error": None, "warnings": []}
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        "nothing",
+        "[" * 100_000,
+        "[]",
+        {},
+        {"schema": "dropstep.checkpoint/1"},
+        *({name: value for name, value in RECORD.items() if name != gone} for gone in RECORD),
+        RECORD | {"columns": 0},
+        RECORD | {"columns": ["a"]},
+        RECORD | {"columns": [[0]]},
+        RECORD | {"fold": None},
+        RECORD | {"score": "high"},
+        RECORD | {"error": 5},
+        RECORD | {"warnings": "none"},
+        RECORD | {"warnings": [1]},
+    ],
+    ids=repr,
+)
+def test_a_line_that_is_no_record_is_refused_although_its_checksum_matches(record: Any, tmp_path: Path) -> None:
+    X, y = signal_table()
+    file = tmp_path / "fits"
+    select(X, y, model=LinearRegression(), checkpoint=file, **REACH)
+    content = file.read_bytes() + sealed(record) + b"torn"
+    n_lines = content.count(b"\n")
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=rf"line {n_lines} of checkpoint '.*' is no record of a fit; choose another"):
+        select(X, y, model=LinearRegression(), checkpoint=file, **REACH)
+    assert file.read_bytes() == content
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+def test_a_device_is_no_checkpoint() -> None:
+    X, y = signal_table()
+    with pytest.raises(ValueError, match=r"checkpoint '/dev/full' is not a regular file; choose another one"):
+        select(X, y, model=LinearRegression(), checkpoint="/dev/full")
+
+
+FULL_DISK = """
+import resource, signal, sys
+from sklearn.linear_model import LinearRegression
+from dropstep import select
+sys.path.insert(0, sys.argv[1])
+from models.estimator.problems import signal as signal_table
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[4]),) * 2)
+X, y = signal_table()
+select(X, y, model=LinearRegression(), checkpoint=sys.argv[2], n_jobs=int(sys.argv[3]))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="limits of POSIX")
+@pytest.mark.parametrize("size", [10, 1000, 1010])
+def test_a_full_disk_names_the_checkpoint_and_keeps_its_fits(size: int, tmp_path: Path) -> None:
+    file = tmp_path / "fits"
+    tests = str(Path(__file__).parents[2])
+    words = [sys.executable, "-c", FULL_DISK, tests, str(file), "1", str(size)]
+    ran = subprocess.run(words, capture_output=True, text=True)
+    assert ran.returncode == 1
+    said = ran.stderr.splitlines()[-1]
+    assert said.startswith(f"ValueError: checkpoint {str(file)!r} cannot be written (")
+    assert said.endswith("; the fits before are kept, so the same call continues from there once there is space")
+    X, y = signal_table()
+    given: dict[str, Any] = {"model": LinearRegression()}
+    assert select(X, y, checkpoint=file, **given) == select(X, y, **given)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="limits of POSIX")
+def test_a_full_disk_for_the_rows_of_several_processes(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", FULL_DISK, str(Path(__file__).parents[2]), str(tmp_path / "fits"), "2", "1000"]
+    (tmp_path / "tmp").mkdir()
+    ran = subprocess.run(words, capture_output=True, text=True, env=os.environ | {"TMPDIR": str(tmp_path / "tmp")})
+    assert ran.stderr.splitlines()[-1] == (
+        f"ValueError: the rows cannot be copied to {str(tmp_path / 'tmp')!r} for several processes (File too large); "
+        "set TMPDIR to a folder with more space, or use n_jobs=1"
+    )
+    assert os.listdir(tmp_path / "tmp") == []
 
 
 def test_two_searches_on_one_checkpoint(tmp_path: Path) -> None:

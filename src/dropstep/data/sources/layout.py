@@ -124,7 +124,9 @@ class Part:
         """The complete rows with missing="drop", otherwise all; raises if a target, weight or offset is missing."""
         named = {"sample_weight": self.weights, "offset": self.offset}
         others = {parameter: ~np.isfinite(values) for parameter, values in named.items() if values is not None}
-        others |= {"y": np.any([_gaps(column)[0] | _gaps(column)[1] for column in self.targets], axis=0)}
+        others["y"] = np.zeros(self.n_read, dtype=bool)
+        for column in self.targets:
+            others["y"] |= _gaps(column)[0] | _gaps(column)[1]
         if layout.missing != "drop":
             for parameter, mask in others.items():
                 if mask.any():

@@ -259,12 +259,13 @@ class _Finished:
             raise ValueError("sample_weight is zero for every row; at least one weight must be positive")
         levels = self._levels(facts)
         frame = Frame((), 0, self.names)
-        separating = []
+        separating: list[int] = []
         if least_squares and moments.labels is not None:
             separating = [j for j in facts if levels[j] and self._separates(moments, starts[j], levels[j], facts[j])]
         if separating:
             notes.append(separating_note(frame, separating))
-        levels = tuple(() if j in set(separating) else found for j, found in enumerate(levels))
+        ignored = set(separating)
+        levels = tuple(() if j in ignored else found for j, found in enumerate(levels))
         names = self.layout.features if source.named else tuple(f"x{j}" for j in range(len(levels)))
         encoding = Encoding(names, levels, self.layout.missing == "level")
         design = self._design(moments, encoding, facts, starts)
@@ -290,7 +291,7 @@ class _Finished:
     def _starts(self) -> dict[int, int]:
         """First column of the summary's moments of each feature that is read."""
         widths = [1 if isinstance(f, Numbers) else f.n_columns for f in self.summary.facts]
-        return dict(zip(self.layout.read, np.cumsum([0, *widths[:-1]]).tolist(), strict=True))
+        return dict(zip(self.layout.read, np.cumsum([0, *widths]).tolist()[:-1], strict=True))
 
     def _levels(self, facts: dict[int, Levels | Numbers]) -> tuple[tuple[Any, ...] | None, ...]:
         """Levels of each feature as in memory: None for a number, and none for a feature that is ignored."""
@@ -341,7 +342,7 @@ def _with_target(summary: Summary, target: ColumnType, model: Model) -> Moments:
         return moments
     if model == "auto" and summary.numeric and not is_categorical(moments.labels, moments.n_rows):
         return as_regression(moments)
-    if target.whole and moments.labels.dtype.kind == "f":
+    if target.whole and moments.labels.dtype.kind == "f" and np.abs(moments.labels).max() < 2**53:
         return replace(moments, labels=moments.labels.astype(np.int64))
     return moments
 

@@ -70,8 +70,8 @@ class Levels:
         """Levels that occur in complete rows, in their order; missing values last."""
         levels = [level for level, count in (self.counts or {}).items() if count]
         missing = [level for level in levels if level is Level.MISSING]
-        present = [level for level in levels if level is not Level.MISSING]
-        return [*(sorted_levels(present) if order is None else [v for v in order if v in set(present)]), *missing]
+        present = {level for level in levels if level is not Level.MISSING}
+        return [*(sorted_levels(present) if order is None else [v for v in order if v in present]), *missing]
 
     def __add__(self, other: Levels) -> Levels:
         counts = None
@@ -320,12 +320,12 @@ def _with_numerals(found: Levels, column: Factor) -> Levels:
 def _numbers(values: NDArray[Any]) -> Numbers:
     """Facts about a column of numbers; only a column whose first rows are integers is read."""
     first = values[:N_FIRST]
-    if not len(values) or not (first == np.floor(first)).all():
-        return Numbers(len(values), whole=not len(values))
-    numbers = np.asarray(values, dtype=np.float64)
-    if not (np.isfinite(numbers) & (numbers == np.floor(numbers))).all():
-        return Numbers(len(values), whole=False)
     with np.errstate(over="ignore", invalid="ignore"):
+        if not len(values) or not (first == np.floor(first)).all():
+            return Numbers(len(values), whole=not len(values))
+        numbers = np.asarray(values, dtype=np.float64)
+        if not (np.isfinite(numbers) & (numbers == np.floor(numbers))).all():
+            return Numbers(len(values), whole=False)
         mean = float(numbers.mean())
         scatter = float(((numbers - mean) ** 2).sum())
     return Numbers(len(values), True, float(numbers.min()), float(numbers.max()), mean, scatter)

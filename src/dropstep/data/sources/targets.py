@@ -62,6 +62,13 @@ def class_codes(column: Column, labels: NDArray[Any]) -> NDArray[np.intp]:
     return np.searchsorted(labels, levels if levels.dtype.kind in "biuf" else levels.astype(str))[column.codes]
 
 
+def numbers_of(column: Column) -> Floats:
+    """A numeric target, declared as categories or not."""
+    if isinstance(column, Factor):
+        return np.asarray(column.levels, dtype=np.float64)[column.codes]
+    return np.asarray(column, dtype=np.float64)
+
+
 def class_rows(column: Column) -> dict[Any, int]:
     """Number of rows of each class label."""
     if isinstance(column, Factor):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import zlib
@@ -16,7 +17,8 @@ class Checkpoint:
     """Records of fits, locked against other processes until it is closed or its process ends.
 
     Each line is the CRC-32 of a JSON document in hexadecimal, a space, and the document. The first line identifies the
-    data and the parameters. A line that does not match its checksum is ignored, and a torn last line is cut off.
+    data and the parameters. A line that does not match its checksum is ignored, and a torn last line is cut off. A file
+    that does not begin as a checkpoint of these data is refused, and not changed.
 
     Parameters
     ----------
@@ -39,6 +41,8 @@ class Checkpoint:
 
     def _opened(self) -> IO[bytes]:
         try:
+            if self.file.exists() and not self.file.is_file():
+                raise ValueError(f"checkpoint {str(self.file)!r} is not a regular file; choose another one")
             return open(self.file, "a+b", buffering=0)
         except OSError as error:
             raise ValueError(
@@ -54,31 +58,37 @@ class Checkpoint:
             ) from None
 
     def _read(self, fingerprint: str) -> None:
+        first = _line({"schema": SCHEMA, "fingerprint": fingerprint})
         self._stream.seek(0)
-        *lines, torn = self._stream.read().split(b"\n")
+        content = self._stream.read()
+        if first.startswith(content):  # nothing, or a first line that was cut off
+            _write(self._stream, first[len(content) :], self.file)
+            return
+        *lines, torn = content.split(b"\n")
         header = _document(lines[0]) if lines else None
-        if lines and (header is None or header.get("schema") != SCHEMA):
+        if header is None or header.get("schema") != SCHEMA:
             raise ValueError(
                 f"{str(self.file)!r} is not a checkpoint of this version of dropstep; choose another file, or delete it"
             )
-        if header is not None and header["fingerprint"] != fingerprint:
+        if lines[0] + b"\n" != first:
             raise ValueError(
                 f"checkpoint {str(self.file)!r} belongs to other data or parameters; choose another file, or delete it"
             )
-        if torn:
-            self._stream.truncate(sum(len(line) + 1 for line in lines))
-        if header is None:
-            self._write({"schema": SCHEMA, "fingerprint": fingerprint})
-        for record in map(_document, lines[1:]):
+        for place, line in enumerate(lines[1:], start=2):
+            record = _document(line)
+            if record is not None and not _is_record(record):
+                raise ValueError(
+                    f"line {place} of checkpoint {str(self.file)!r} is no record of a fit; choose another file, or "
+                    "delete it"
+                )
             if record is not None:
                 self._records[tuple(record["columns"]), record["fold"]] = record
+        if torn:
+            self._stream.truncate(len(content) - len(torn))
 
     def get(self, columns: tuple[int, ...], fold: int) -> dict[str, Any] | None:
         """The record of a fit; None if there is none."""
         return self._records.get((columns, fold))
-
-    def _write(self, document: Mapping[str, Any]) -> None:
-        self._stream.write(_line(document))
 
     def close(self) -> None:
         """Release the file."""
@@ -88,7 +98,21 @@ class Checkpoint:
 def append(file: str | os.PathLike[str], columns: tuple[int, ...], fold: int, outcome: Mapping[str, Any]) -> None:
     """Append the outcome of a fit, by one write: the process that makes a fit records it before it makes another."""
     with open(file, "ab", buffering=0) as stream:
-        stream.write(_line({"columns": list(columns), "fold": fold, **outcome}))
+        _write(stream, _line({"columns": list(columns), "fold": fold, **outcome}), file)
+
+
+def _write(stream: IO[bytes], line: bytes, file: str | os.PathLike[str]) -> None:
+    """Write a line as a whole; raises if there is no space for it."""
+    try:
+        if stream.write(line) == len(line):
+            return
+        reason = os.strerror(errno.ENOSPC)
+    except OSError as error:
+        reason = error.strerror or str(error)
+    raise ValueError(
+        f"checkpoint {os.fspath(file)!r} cannot be written ({reason}); the fits before are kept, so the same call "
+        "continues from there once there is space"
+    )
 
 
 def _line(document: Mapping[str, Any]) -> bytes:
@@ -97,12 +121,29 @@ def _line(document: Mapping[str, Any]) -> bytes:
 
 
 def _document(line: bytes) -> dict[str, Any] | None:
-    """The document of a line; None if the checksum does not match."""
+    """The document of a line, empty if it is none; None if the checksum does not match."""
     checksum, _, text = line.partition(b" ")
     if checksum != b"%08x" % zlib.crc32(text):
         return None
-    document = json.loads(text)
-    return document if isinstance(document, dict) else None
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _is_record(document: Mapping[str, Any]) -> bool:
+    """Whether a document is the record of a fit: its columns, fold and outcome."""
+    columns, warnings = document.get("columns"), document.get("warnings")
+    return (
+        isinstance(columns, list)
+        and all(type(column) is int for column in columns)
+        and type(document.get("fold")) is int
+        and isinstance(document.get("score"), float)
+        and isinstance(document.get("error", 0), str | None)
+        and isinstance(warnings, list)
+        and all(isinstance(warning, str) for warning in warnings)
+    )
 
 
 if os.name == "nt":  # pragma: no cover

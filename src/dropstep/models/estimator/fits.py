@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import shutil
 import signal
@@ -11,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -132,7 +134,7 @@ def _shared(file: str) -> Rowwise:
 
 def _fit_shared(i: int, recipe: Recipe, file: str, checkpoint: str | None, task: Task) -> tuple[int, Outcome]:
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the search, not the fits that are running
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # where signals cannot be masked
     return i, _recorded(recipe, _shared(file), checkpoint, task)
 
 
@@ -142,6 +144,24 @@ def _recorded(recipe: Recipe, data: Rowwise, checkpoint: str | None, task: Task)
     if checkpoint is not None:
         append(checkpoint, task.columns, task.fold, vars(outcome))
     return outcome
+
+
+@contextlib.contextmanager
+def _masked_signals() -> Iterator[None]:
+    """Start processes that no signal to the whole group ends, if this process handles it: it ends the search.
+
+    The mask is inherited; a signal that arrives meanwhile is handled at the end.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # pragma: no cover
+        yield
+        return
+    handled = {number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not signal.SIG_DFL}
+    resource_tracker.ensure_running()  # it resets the mask where it starts
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, handled)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class Runner:
@@ -171,12 +191,20 @@ class Runner:
         file, fit = str(self._file()), joblib.delayed(_fit_shared)
         jobs = (fit(i, self.recipe, file, self._checkpoint, task) for i, task in enumerate(tasks) if ended() is None)
         parallel = joblib.Parallel(self._n_jobs, return_as="generator_unordered", pre_dispatch=PENDING, batch_size=1)
-        yield from parallel(jobs)
+        with _masked_signals():
+            outcomes = parallel(jobs)
+        yield from outcomes
 
     def _file(self) -> Path:
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="dropstep-"))
-            joblib.dump(self.data, self._folder / "rows")
+            try:
+                joblib.dump(self.data, self._folder / "rows")
+            except OSError as error:
+                raise ValueError(
+                    f"the rows cannot be copied to {tempfile.gettempdir()!r} for several processes "
+                    f"({error.strerror or error}); set TMPDIR to a folder with more space, or use n_jobs=1"
+                ) from error
         return self._folder / "rows"
 
     def close(self) -> None:

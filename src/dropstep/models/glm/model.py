@@ -92,7 +92,11 @@ class GeneralizedLinear:
         """The fit without features."""
         like = self.likelihood
         Z = np.ones((len(like.offset), int(like.has_intercept)), order="F")
-        found = maximise(like, Z, like.start(), like.start())
+        try:
+            with np.errstate(all="ignore"):
+                found = maximise(like, Z, like.start(), like.start())
+        except (ValueError, np.linalg.LinAlgError):
+            raise ValueError("the likelihood without features cannot be maximised; check the offset") from None
         self._fits[()] = Fit((), *found.summary, set())
         return Fitted((), (), np.empty(0, dtype=np.intp), Z, found.theta, found.at.local, found.limit)
 

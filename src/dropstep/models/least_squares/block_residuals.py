@@ -14,7 +14,7 @@ from dropstep.data.rearrange import pooled
 from dropstep.data.sources import Block
 from dropstep.data.sources.layout import Layout
 from dropstep.data.sources.sample import SourceSample
-from dropstep.data.sources.targets import class_codes
+from dropstep.data.sources.targets import class_codes, numbers_of
 from dropstep.models.base import Units
 from dropstep.models.least_squares.row_residuals import Ahead
 from dropstep.models.tests import NO_ROWS, ScoreSum
@@ -76,7 +76,7 @@ class Pass:
         part = self.layout.part(block)
         present = np.arange(part.n_rows) if part.weights is None else np.flatnonzero(part.weights > 0)
         if self.labels is None:
-            targets = np.column_stack([np.asarray(column, dtype=np.float64) for column in part.targets])
+            targets = np.column_stack([numbers_of(column) for column in part.targets])
         else:
             targets = class_codes(part.targets[0], self.labels)[:, None] == np.arange(1, len(self.labels))
         scores = Scores((NO_ROWS,) * self.combinations.candidate.shape[1])
@@ -167,6 +167,8 @@ class BlockResiduals:
         projection = np.linalg.pinv(S[np.ix_(A, A)], rcond=DEPENDENT, hermitian=True) @ S[A]
         residual = S - S[:, A] @ projection
         whiten_unit, whiten_targets = (_whitening(residual[np.ix_(some, some)]) for some in (U, Y))
+        if not whiten_unit.size or not whiten_targets.size:  # nothing remains to be tested
+            return np.zeros(len(every)), np.zeros(len(every))
         left, _, right = np.linalg.svd(whiten_unit.T @ residual[np.ix_(U, Y)] @ whiten_targets, full_matrices=False)
         found = []
         for some, direction in ((U, whiten_unit @ left[:, 0]), (Y, whiten_targets @ right[0])):

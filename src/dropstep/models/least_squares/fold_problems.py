@@ -185,7 +185,10 @@ def without_lone_rows(train: Rows, target: Target) -> Rows:
     """Training rows without classes of a single row, which have no scatter."""
     if not isinstance(target, Categorical):
         return train
-    return train[np.bincount(target.codes[train], minlength=len(target.labels))[target.codes[train]] > 1]
+    kept = train[np.bincount(target.codes[train], minlength=len(target.labels))[target.codes[train]] > 1]
+    if not len(kept):
+        raise ValueError("the training rows of a fold have no class of two rows or more; use fewer folds")
+    return kept
 
 
 def lacks_classes(train: Rows, target: Target) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -212,7 +213,8 @@ def from_moments(moments: Moments, exponents: Exponents | None = None) -> Proble
         if len(moments.labels) < 2:
             raise ValueError(f"y has only one class ({moments.labels[0]}); at least 2 classes are required")
         return discriminant(diagonal, scatter, origin)
-    if np.any(np.diagonal(scatter)[p:] <= moments.n_rows * (CONSTANT * origin.target_means) ** 2):
+    spread = np.sqrt(np.maximum(np.diagonal(scatter)[p:], 0.0))
+    if np.any(spread <= math.sqrt(moments.n_rows) * CONSTANT * np.abs(origin.target_means)):
         raise ValueError("y is constant; pass a target that varies")
     return regression(diagonal, scatter[:p, :p], scatter[:p, p:], scatter[p:, p:], origin)
 
