@@ -225,13 +225,17 @@ class DatasetSource(ArrowSource):
     def _refuse_other_types(self, fragment: Any, columns: tuple[str, ...]) -> None:
         """Raise if a column of a file cannot be converted to the type that it has in the first file."""
         types = dict(zip(fragment.physical_schema.names, fragment.physical_schema.types, strict=True))
-        for name in columns:
-            expected, found = self.dataset.schema.field(name).type, types.get(name)
-            if found is not None and found != expected:
-                raise ValueError(
-                    f"{getattr(fragment, 'path', 'X')}: column {name!r} has the type {found}, and its values cannot be "
-                    f"converted to {expected}, the type in the first file; convert them, or use exclude=[{name!r}]"
-                ) from None
+        for field in map(self.dataset.schema.field, columns):
+            if types.get(field.name, field.type) != field.type:
+                raise other_type(getattr(fragment, "path", "X"), field, types[field.name]) from None
+
+
+def other_type(origin: str, field: Any, found: Any) -> ValueError:
+    """The error for a column of a file that cannot be converted to the type that it has in the first file."""
+    return ValueError(
+        f"{origin}: column {field.name!r} has the type {found}, and its values cannot be converted to {field.type}, "
+        f"the type in the first file; convert them, or use exclude=[{field.name!r}]"
+    )
 
 
 def scan_options(fragment: Any) -> Any:

@@ -12,11 +12,12 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet
 
-from dropstep.backends.arrow import ArrowSource, Batches, DatasetSource, damaged
+from dropstep.backends.arrow import ArrowSource, Batches, DatasetSource, batch_rows, damaged, other_type
 from dropstep.backends.text import TextSource
 from dropstep.backends.unchanged import Unchanged
 from dropstep.data.sample import Rows
 from dropstep.data.sources import Place, SequentialSource
+from dropstep.readers.arrow import record_batches
 from dropstep.readers.errors import ReadError
 from dropstep.readers.files import GZIP, Kind, kind_of
 from dropstep.readers.text import Layout
@@ -120,24 +121,22 @@ def _names_of_long_texts(file: str) -> Iterator[str]:
                 yield chunk.path_in_schema
 
 
-def _validate(file: str) -> None:
-    """Raise if the buffers of an Arrow file contradict each other: pyarrow trusts them, and would read beyond them."""
-    done = 0
+def _column(batch: Any, field: Any, constant: Any, file: str) -> Any:
+    """A column of a batch with the type of a field; constant, or missing, if the batch does not have it."""
+    if field.name not in batch.schema.names:
+        return pa.repeat(pa.scalar(constant, field.type), batch.num_rows)
+    found = batch.column(field.name)
     try:
-        with pa.OSFile(file) as stream:
-            reader = pa.ipc.open_file(stream)
-            for batch in map(reader.get_batch, range(reader.num_record_batches)):
-                batch.validate(full=True)
-                done += batch.num_rows
-    except (pa.ArrowException, OSError) as error:
-        raise damaged(file, done, error) from None
+        return found.cast(field.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise other_type(file, field, found.type) from None
 
 
 class FileSource(DatasetSource):
     """Parquet or Arrow files."""
 
     def __init__(self, files: Sequence[str], kind: Kind) -> None:
-        self._unchanged, self._kind, self._valid = Unchanged(files), kind, set[str]()
+        self._unchanged, self._kind = Unchanged(files), kind
         try:
             if kind is Kind.STREAM:
                 with pa.OSFile(files[0]) as stream:
@@ -161,32 +160,34 @@ class FileSource(DatasetSource):
         return None if self._kind is Kind.STREAM else super().n_rows
 
     def batches(self, columns: tuple[str, ...]) -> Batches:
-        if self._kind is Kind.STREAM:
-            yield from self._streams(columns)
-            return
-        for fragment in self.dataset.get_fragments():
-            file = fragment.path
+        for file, fragment in self._fragments():
             self._unchanged.check(file)
-            if self._kind is Kind.PARQUET:
-                _refuse_long_texts(file, columns)
-            elif file not in self._valid:
-                _validate(file)
-                self._valid.add(file)
             try:
-                yield from self.fragment(fragment, columns)
+                if self._kind is Kind.PARQUET:
+                    _refuse_long_texts(file, columns)
+                    yield from self.fragment(fragment, columns)
+                else:
+                    yield from self._arrow(file, fragment, columns)
             finally:
                 self._unchanged.check(file)
 
-    def _streams(self, columns: tuple[str, ...]) -> Batches:
-        for file in self._unchanged.files:
-            self._unchanged.check(file)
-            done = 0
-            try:
-                with pa.OSFile(file) as stream:
-                    for batch in pa.ipc.open_stream(stream):
-                        batch.validate(full=True)
-                        yield Place(file, done), batch.select(list(columns))
-                        done += batch.num_rows
-            except (pa.ArrowException, OSError) as error:
-                raise damaged(file, done, error) from None
-            self._unchanged.check(file)
+    def _fragments(self) -> Iterator[tuple[str, Any]]:
+        """The files with their fragments of the dataset; streams have none."""
+        if self._kind is Kind.STREAM:
+            return ((file, None) for file in self._unchanged.files)
+        return ((fragment.path, fragment) for fragment in self.dataset.get_fragments())
+
+    def _arrow(self, file: str, fragment: Any, columns: tuple[str, ...]) -> Batches:
+        """Batches of an Arrow file or stream; the scanner of a dataset would hold many of them."""
+        schema, n_rows, done = self.dataset.schema, batch_rows(len(columns)), 0
+        constants = {} if fragment is None else pa.dataset.get_partition_keys(fragment.partition_expression)
+        try:
+            with pa.OSFile(file) as stream:
+                for batch in record_batches(stream, self._kind):
+                    arrays = [_column(batch, schema.field(name), constants.get(name), file) for name in columns]
+                    rows = pa.RecordBatch.from_arrays(arrays, names=list(columns))
+                    for start in range(0, batch.num_rows, n_rows):
+                        yield Place(file, done + start), rows.slice(start, n_rows)
+                    done += batch.num_rows
+        except (pa.ArrowException, OSError) as error:
+            raise damaged(file, done, error) from None

@@ -113,8 +113,7 @@ def table_size(source: str | bytes, file: str, kind: Kind, limit: int) -> int:
             metadata = pyarrow.parquet.read_metadata(stream)
             groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
             return sum(max(group.total_byte_size, 8 * group.num_rows * group.num_columns) for group in groups)
-        for batch in _batches(stream, kind):
-            batch.validate()
+        for batch in record_batches(stream, kind):
             size += batch.nbytes
             if size >= limit:
                 break
@@ -158,14 +157,31 @@ def _readable(source: str | bytes, file: str, kind: Kind) -> Iterator[Any]:
 
 
 def _opened(stream: Any, kind: Kind) -> Any:
-    return pa.ipc.open_file(stream) if kind is Kind.ARROW else pa.ipc.open_stream(stream)
+    # One thread allocates and frees: buffers that another thread frees are not reused, until a table is in memory.
+    options = pa.ipc.IpcReadOptions(use_threads=False)
+    open_arrow = pa.ipc.open_file if kind is Kind.ARROW else pa.ipc.open_stream
+    return open_arrow(stream, options=options)
 
 
-def _batches(stream: Any, kind: Kind) -> Iterator[Any]:
+def record_batches(stream: Any, kind: Kind) -> Iterator[Any]:
+    """The record batches of an Arrow file or stream, one in memory at a time.
+
+    They are validated: pyarrow trusts buffers that contradict each other, and would read beyond them.
+
+    Parameters
+    ----------
+    stream : pyarrow.NativeFile
+    kind : {Kind.ARROW, Kind.STREAM}
+
+    Yields
+    ------
+    pyarrow.RecordBatch
+    """
     opened = _opened(stream, kind)
-    if kind is Kind.STREAM:
-        return iter(opened)
-    return (opened.get_batch(i) for i in range(opened.num_record_batches))
+    batches = opened if kind is Kind.STREAM else map(opened.get_batch, range(opened.num_record_batches))
+    for batch in batches:
+        batch.validate(full=True)
+        yield batch
 
 
 def _checked(names: list[str], file: str) -> tuple[str, ...]:
