@@ -123,6 +123,7 @@ def _restored(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.no_cover  # other tests cover what the pages show
 def test_every_block_prints_what_the_page_shows(page, tmp_path):
     names: dict = {"__name__": "__page__"}
     for block in blocks(page):

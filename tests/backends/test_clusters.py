@@ -352,24 +352,43 @@ def test_messages_of_dask_dataframes() -> None:
 # --- Spark -----------------------------------------------------------------------------------------------------------
 
 
+QUICK = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.log.level": "OFF",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.locality.wait": "0s",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "4",
+}
+
+
+def run_with_spark(program: str, *arguments: str, folder: Path, environment: dict[str, str]) -> str:
+    """Standard output of a program in a process of its own, whose sessions are quick to start."""
+    (folder / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in QUICK.items()))
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        capture_output=True,
+        text=True,
+        env={**environment, "SPARK_CONF_DIR": str(folder)},
+        cwd=folder,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-6000:]
+    return done.stdout
+
+
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local-cluster[2,1,1024]")
-    options = {
-        "spark.ui.enabled": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.log.level": "OFF",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.locality.wait": "0s",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # quick to start
-        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.shuffle.partitions": "4",
+    options = QUICK | {
         "spark.sql.execution.arrow.maxRecordsPerBatch": "150",
         "spark.local.dir": str(tmp_path_factory.mktemp("spark")),
         "spark.worker.dir": str(tmp_path_factory.mktemp("work")),
@@ -461,16 +480,39 @@ def test_messages_of_spark(session: Any, tmp_path: Path) -> None:
         select(given, "z")
 
 
-WITHOUT = """
-import sys, warnings
+WHAT_TO_SET = (
+    f"set the environment variable PYSPARK_PYTHON to {sys.executable} before the session is created, or, on other "
+    f"machines, to a Python {sys.version_info.major}.{sys.version_info.minor} with dropstep[spark]"
+)
+WITHOUT_DROPSTEP = f"the Spark workers run a Python that has no module 'dropstep'; {WHAT_TO_SET}"
+
+
+@pytest.fixture
+def bare_python(tmp_path: Path) -> Path:
+    """A Python that has only the standard library."""
+    venv.create(tmp_path / "python", symlinks=True)
+    python = tmp_path / "python" / "bin" / "python3"
+    if not python.exists():
+        pytest.skip("a virtual environment has no bin/python3 on this system")
+    return python
+
+
+@needs_java
+@pytest.mark.xdist_group("spark")
+def test_spark_workers_without_dropstep(session: Any, bare_python: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = session.range(0, 100, 1, 1).selectExpr("id % 7 as a", "id % 11 as y")
+    monkeypatch.setattr(session.sparkContext, "pythonExec", str(bare_python))
+    with pytest.raises(ValueError, match="Spark workers") as caught:
+        select(given, "y")
+    assert str(caught.value) == WITHOUT_DROPSTEP
+
+
+UNSET = """
+import warnings
 warnings.simplefilter("ignore")
 from pyspark.sql import SparkSession
 from dropstep import select
-builder = SparkSession.builder
-builder = builder.remote("local[1]") if sys.argv[1] == "connect" else builder.master("local[1]")
-for name, value in {"ui.enabled": "false", "driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}.items():
-    builder = builder.config("spark." + name, value)
-session = builder.getOrCreate()
+session = SparkSession.builder.remote("local[1]").getOrCreate()
 given = session.range(0, 100, 1, 1).selectExpr("id % 7 as a", "id % 11 as y")
 try:
     select(given, "y")
@@ -478,35 +520,16 @@ except ValueError as error:
     print(error)
 session.stop()
 """
-WHAT_TO_SET = (
-    f"set the environment variable PYSPARK_PYTHON to {sys.executable} before the session is created, or, on other "
-    f"machines, to a Python {sys.version_info.major}.{sys.version_info.minor} with dropstep[spark]"
-)
 
 
 @needs_java
 @pytest.mark.xdist_group("spark")
-@pytest.mark.parametrize("kind", ["classic", "connect"])
-def test_spark_workers_without_dropstep(kind: str, tmp_path: Path) -> None:
-    """Without PYSPARK_PYTHON, workers run the first `python3` of the path."""
-    if kind == "connect":
-        pytest.importorskip("grpc")
-    venv.create(tmp_path / "python", symlinks=True)
-    folder = tmp_path / "python" / "bin"
-    if not (folder / "python3").exists():
-        pytest.skip("a virtual environment has no bin/python3 on this system")
+def test_without_pyspark_python_workers_run_the_first_python_of_the_path(bare_python: Path, tmp_path: Path) -> None:
+    pytest.importorskip("grpc")
     unset = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYTHONPATH")
     environment = {name: value for name, value in os.environ.items() if name not in unset}
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT, kind],
-        capture_output=True,
-        text=True,
-        env={**environment, "PATH": f"{folder}{os.pathsep}{environment['PATH']}"},
-        cwd=tmp_path,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-6000:]
-    assert done.stdout.strip() == f"the Spark workers run a Python that has no module 'dropstep'; {WHAT_TO_SET}"
+    environment["PATH"] = f"{bare_python.parent}{os.pathsep}{environment['PATH']}"
+    assert run_with_spark(UNSET, folder=tmp_path, environment=environment).strip() == WITHOUT_DROPSTEP
 
 
 @needs_java
@@ -563,15 +586,8 @@ def test_spark_connect(tmp_path: Path) -> None:
     ]
     frame.to_parquet(tmp_path / "table.parquet")
     (tmp_path / "requests").write_bytes(pickle.dumps(requests))
-    names = ("table.parquet", "requests", "paths")
-    done = subprocess.run(
-        [sys.executable, "-c", CONNECT, *(str(tmp_path / name) for name in names)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-6000:]
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+    run_with_spark(CONNECT, "table.parquet", "requests", "paths", folder=tmp_path, environment=environment)
     *paths, of_vectors = pickle.loads((tmp_path / "paths").read_bytes())
     for path, (y, parameters) in zip(paths, requests, strict=True):
         check(path, select(frame, y, **parameters), frame)

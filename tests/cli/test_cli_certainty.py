@@ -103,6 +103,7 @@ def test_identifiers_that_repeat_are_noted(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("rule", ["permutation:0.05", "knockoffs:0.3"])
+@pytest.mark.no_cover  # the same lines for every permutation
 def test_calibrated_rules(rule, wine, capsys):
     code, out, err = run(capsys, f"select {wine} --target class --strategy forward --enter {rule} --report r.html")
     assert code == 0, err

@@ -37,11 +37,12 @@ def memory(*arguments: str) -> tuple[int, int, str]:
 # --- time ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("last", ["", "1", '"'])
-def test_rows_of_separators_take_linear_time(folder, capsys, last):
-    names = ",".join(f"x{j}" for j in range(100_000))
-    Path("wide.csv").write_text("\n".join([names, *["," * 99_999 + last] * 4]) + "\n")
-    code, _, err = run(capsys, "select wide.csv --target x99999")
+@pytest.mark.parametrize(("last", "p"), [("", 100_000), ("1", 20_000), ('"', 20_000)])
+@pytest.mark.no_cover  # the same lines for every column
+def test_rows_of_separators_take_linear_time(folder, capsys, last, p):
+    names = ",".join(f"x{j}" for j in range(p))
+    Path("wide.csv").write_text("\n".join([names, *["," * (p - 1) + last] * 20]) + "\n")
+    code, _, err = run(capsys, f"select wide.csv --target x{p - 1}")
     assert code == 2
     assert err.startswith("dropstep: wide.csv: " if last != "1" else "dropstep: wide.csv: no feature remains")
     assert "internal error" not in err
