@@ -170,6 +170,33 @@ def test_truncated_files(tmp_path: Path) -> None:
     assert refused(parquet).startswith(f"{parquet}: damaged or truncated after row 0 (")
 
 
+def write_arrow(file: Path, frame: pd.DataFrame) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_file(sink, arrow(frame).schema) as writer:
+        writer.write_table(arrow(frame), max_chunksize=100)
+
+
+def test_arrow_files_are_read_as_parquet_files_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Partition columns, other types and absent columns; blocks shorter than the batches of the file."""
+    monkeypatch.setattr(dropstep.backends.arrow, "MIN_BLOCK_ROWS", 30)
+    monkeypatch.setattr(dropstep.backends.arrow, "BLOCK_SIZE", 1)
+    parts = {"k=p": FRAME[:140], "k=q": FRAME[140:].astype({"whole": "float32"})}
+    for place, frame in parts.items():
+        write_arrow(tmp_path / "arrow" / place / "table.arrow", frame)
+        folder = tmp_path / "parquet" / place
+        folder.mkdir(parents=True)
+        pyarrow.parquet.write_table(arrow(frame), folder / "table.parquet")
+    found, expected = (select(tmp_path / kind, "y") for kind in ("arrow", "parquet"))
+    assert found.feature_names == expected.feature_names
+    assert found.feature_names[-1] == "k"
+    assert found.selected == expected.selected
+    assert found.score == pytest.approx(expected.score, rel=1e-12)
+    write_arrow(tmp_path / "arrow" / "k=q" / "table.arrow", FRAME[140:].drop(columns="a"))
+    assert "X contains NaN or infinity in 'a'" in refused(tmp_path / "arrow")
+    write_arrow(tmp_path / "arrow" / "k=q" / "table.arrow", FRAME[140:].assign(a="many"))
+    assert "and its values cannot be converted to double, the type in the first file" in refused(tmp_path / "arrow")
+
+
 @pytest.mark.parametrize("name", ["table.csv", "table.parquet", "table.arrows"])
 def test_a_file_that_changes(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dropstep.backends.text, "BLOCK", 2**12)
