@@ -329,6 +329,13 @@ def test_folds_of_lone_rows(folder, capsys):
     Path("two.csv").write_text("a,b,town\n1,2,x\n2,1,z\n")
     code, _, err = run(capsys, "compare two.csv --target town --folds 2")
     assert (code, err) == (2, "dropstep: 2 folds require a class of at least 2 rows; the largest has 1\n")
+    rows = [f"{a:.3f},{i // 4}" for i, a in enumerate(numbers(1))]
+    Path("four.csv").write_text("\n".join(["a,y", *rows]) + "\n")
+    expected = "5 folds require a class of at least 5 rows; the largest has 4\n"
+    for model in ("discriminant --criterion cv", "sklearn.naive_bayes:GaussianNB"):
+        code, _, err = run(capsys, f"select four.csv --target y --categorical y --model {model}")
+        assert code == 2
+        assert err.endswith(expected)
     Path("three.csv").write_text("a,b,town\n0,4,p\n2,0,r\n5,9,p\n")
     code, _, err = run(capsys, "compare three.csv --target town --folds 2 --strategies forward")
     assert code == 0

@@ -16,7 +16,7 @@ from dropstep.data.sample import Sample
 from dropstep.data.target import Categorical
 from dropstep.evaluation.comparison import ALL, NONE, Comparison, Errors, Row
 from dropstep.evaluation.fold_paths import Chosen, Trained, at_the_end, is_cross_validated
-from dropstep.models.folds import Fold, check_number
+from dropstep.models.folds import Fold, check_classes, check_number
 from dropstep.parameters import NAMES, Parameters
 from dropstep.result import SelectionPath, feature_names
 from dropstep.search.strategies import ONE_MOVE_AT_A_TIME, as_strategy
@@ -227,8 +227,8 @@ def shuffled_folds(n: int, labels: Any, groups: Any, n_folds: int, seed: Any, n_
     from sklearn.utils import check_random_state
 
     check_number(n_folds, n, groups)
-    if labels is not None and (most := int(np.unique(labels, return_counts=True)[1].max())) < n_folds:
-        raise ValueError(f"{n_folds} folds require a class of at least {n_folds} rows; the largest has {most}")
+    if labels is not None:
+        check_classes(n_folds, labels)
     options = {"n_splits": n_folds, "shuffle": True, "random_state": check_random_state(seed)}
     if groups is None:
         splitter = KFold(**options) if labels is None else StratifiedKFold(**options)

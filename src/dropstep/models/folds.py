@@ -38,7 +38,7 @@ def folds_of(
     tuple of (ndarray, ndarray)
         Training and test rows of each fold.
     """
-    from sklearn.model_selection import GroupKFold, check_cv
+    from sklearn.model_selection import GroupKFold, StratifiedKFold, check_cv
 
     n_folds = N_FOLDS if cv is None else cv
     if isinstance(n_folds, bool) or (isinstance(n_folds, Integral) and int(n_folds) < 2):
@@ -49,6 +49,8 @@ def folds_of(
     if grouped and isinstance(n_folds, Integral):
         n_folds = GroupKFold(int(n_folds))
     splitter = check_cv(n_folds, y, classifier=classes)
+    if isinstance(splitter, StratifiedKFold):
+        check_classes(splitter.n_splits, y)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # a fold without it says so
         splits = list(splitter.split(X, y, **split_params))
@@ -64,6 +66,13 @@ def check_number(n_folds: int, n_rows: int, groups: Any) -> None:
     if n_units < n_folds:
         unit = "rows" if groups is None else "groups of rows"
         raise ValueError(f"{n_folds} folds require at least {n_folds} {unit}; there are {n_units}")
+
+
+def check_classes(n_folds: int, labels: Any) -> None:
+    """Raise if every class has fewer rows than there are folds, which cannot be stratified then."""
+    most = int(np.unique(labels, return_counts=True)[1].max())
+    if most < n_folds:
+        raise ValueError(f"{n_folds} folds require a class of at least {n_folds} rows; the largest has {most}")
 
 
 def _row_numbers(rows: Any, n_rows: int) -> NDArray[np.intp]:
