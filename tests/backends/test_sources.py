@@ -115,3 +115,17 @@ def test_sums_do_not_depend_on_blocks_or_order() -> None:
         np.testing.assert_allclose(total.moments.means[:, at], whole.moments.means, rtol=1e-12)
         scale = np.sqrt(np.outer(np.diagonal(whole.moments.scatter), np.diagonal(whole.moments.scatter)))
         assert np.abs(total.moments.scatter[np.ix_(at, at)] - whole.moments.scatter).max() <= 1e-12 * scale.max()
+
+
+@pytest.mark.parametrize("model", ["discriminant", "logistic"])
+def test_many_classes_are_no_regression(model: str) -> None:
+    """Numbers above 32 distinct values are a regression by default only, also if no block has that many."""
+    rng = np.random.default_rng(0)
+    code = rng.permutation(np.repeat(np.arange(34), 4))
+    frame = pd.DataFrame({"a": rng.normal(size=136), "b": code + 5 * rng.normal(size=136), "code": code})
+    blocks = arrow(frame).to_batches(max_chunksize=20)
+    parameters = {"model": model, "max_features": 1}
+    found, expected = (select(X, "code", **parameters) for X in (blocks, frame))
+    assert (found.model, found.selected) == (expected.model, expected.selected) == (model, (1,))
+    assert found.score == pytest.approx(expected.score, rel=1e-6)
+    assert select(blocks, "code").model == select(frame, "code").model == "linear"

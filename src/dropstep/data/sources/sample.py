@@ -104,7 +104,7 @@ def source_sample(
     _refuse_gaps(summary, layout, first.names)
     notes += _ignored_note(summary)
     finished = _Finished(summary, layout, first.kinds, first.names)
-    return finished.sample(source, choice, notes, least_squares=least_squares, model=model)
+    return finished.sample(source, choice, notes, least_squares=least_squares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,13 +248,12 @@ class _Finished:
         notes: list[str],
         *,
         least_squares: bool,
-        model: Model,
     ) -> SourceSample:
         """The sample, with the notes that moments allow."""
         facts = _facts_by_feature(self.summary, self.layout)
         starts = self._starts()
         target = next(column for column in source.columns if column.name == self.layout.targets[0])
-        moments = _with_target(self.summary, target, model)
+        moments = _with_target(self.summary, target)
         if moments.n_rows <= 0:
             raise ValueError("sample_weight is zero for every row; at least one weight must be positive")
         levels = self._levels(facts)
@@ -335,12 +334,12 @@ class _Finished:
         return is_disconnected(met[:, moments.counts > 0])
 
 
-def _with_target(summary: Summary, target: ColumnType, model: Model) -> Moments:
+def _with_target(summary: Summary, target: ColumnType) -> Moments:
     """Moments by class or of a regression, decided from all rows; labels of the type of the column."""
     moments = summary.moments
     if moments.labels is None:
         return moments
-    if model == "auto" and summary.numeric and not is_categorical(moments.labels, moments.n_rows):
+    if summary.undecided and not is_categorical(moments.labels, moments.n_rows):
         return as_regression(moments)
     if target.whole and moments.labels.dtype.kind == "f" and np.abs(moments.labels).max() < 2**53:
         return replace(moments, labels=moments.labels.astype(np.int64))

@@ -113,8 +113,8 @@ class Summary:
         What is known of the features that were read.
     moments : Moments
         Moments of the columns that encode them: a number by itself, a factor by one column per level.
-    numeric : bool
-        Whether the target consists of numbers.
+    undecided : bool
+        Whether a target of numbers may be class labels or not, which is decided from all rows.
     low, high : ndarray of shape (n_targets,)
         Smallest and largest values of the targets that are numbers, in complete rows.
     class_rows : dict of label to int
@@ -131,7 +131,7 @@ class Summary:
     infinite: bool
     facts: tuple[Facts, ...]
     moments: Moments
-    numeric: bool
+    undecided: bool
     low: Floats
     high: Floats
     class_rows: dict[Any, int]
@@ -147,7 +147,7 @@ class Summary:
         joined = [_joined(a, b) for a, b in zip(self.facts, other.facts, strict=True)]
         facts = [f.limited() if isinstance(f, Levels) and j not in self.named else f for j, f in enumerate(joined)]
         place = {key: i for i, key in enumerate(keys_of(facts))}
-        a, b = same_form(self.moments, other.moments, few=self.numeric)
+        a, b = same_form(self.moments, other.moments, few=self.undecided)
         return replace(
             self,
             n_read=self.n_read + other.n_read,
@@ -237,7 +237,7 @@ class Summarise:
             part.infinite,
             facts,
             moments,
-            isinstance(target, Continuous) or target.labels.dtype.kind in "iuf",
+            self.model == "auto" and (isinstance(target, Continuous) or target.labels.dtype.kind in "iuf"),
             np.array([v.min(initial=np.inf) for v in values]),
             np.array([v.max(initial=-np.inf) for v in values]),
             class_rows(part.targets[0]) if isinstance(target, Categorical) else {},
