@@ -750,8 +750,8 @@ def _typed(rng: random.Random, file: str, options: str, size: int) -> tuple[list
     if kind < 0.28 and size <= MAX_BYTES_TO_RESAMPLE:
         return ["compare", *table, "--strategies", "forward,dropping", "--folds", "2"], tuple(written)
     table += _options(rng, SELECT, 1)
-    many_classes = "--categorical" in table or size > MAX_BYTES_TO_RESAMPLE  # one per value of the target
-    if many_classes and "logistic" in table:
+    by_position = "--categorical" in table and not {"-1", "1", "1-3"}.isdisjoint(table)  # may be the target
+    if "logistic" in table and (by_position or size > MAX_BYTES_TO_RESAMPLE):  # a class for each value of the target
         table[table.index("logistic")] = "linear"
     if rng.random() < 0.2:
         written.append(f"few{rng.choice(('.csv', '.tsv', '.csv.gz', '.parquet'))}")

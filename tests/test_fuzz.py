@@ -27,6 +27,12 @@ def test_changed_files_are_read_or_refused():
     assert {kind: found[0][0].number for kind, found in result.findings.items()} == {}
 
 
+@needs_limits
+def test_damaged_metadata_of_a_parquet_file_do_not_end_the_process():
+    """Found by the fuzzer: pyarrow aborts where it reads the metadata of a damaged column."""
+    assert run(815776, count=1).findings == {}
+
+
 def test_a_number_is_a_mutation():
     assert [mutation(i) for i in range(40)] == [mutation(i) for i in range(40)]
 

@@ -116,8 +116,11 @@ def _refuse_long_texts(file: str, columns: Sequence[str]) -> None:
 def _names_of_long_texts(file: str) -> Iterator[str]:
     metadata = pyarrow.parquet.read_metadata(file)
     for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        limit = MAX_TEXT * max(group.num_rows, 1)
+        if group.total_byte_size <= limit:  # pyarrow ends the process where the metadata of a column are damaged
+            continue
         for chunk in map(group.column, range(group.num_columns)):
-            if chunk.total_uncompressed_size > MAX_TEXT * max(group.num_rows, 1):
+            if chunk.total_uncompressed_size > limit:
                 yield chunk.path_in_schema
 
 
