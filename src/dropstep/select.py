@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from dropstep.backends import opened
-from dropstep.coefficients import Coefficients
 from dropstep.data.fingerprint import Fingerprint
 from dropstep.data.moments import Moments
 from dropstep.data.sample import Features, Rows, Sample
@@ -20,15 +19,13 @@ from dropstep.models.capabilities import Fitted, offered
 from dropstep.models.families import as_family
 from dropstep.models.resampling import Resamples
 from dropstep.parameters import NAMES, Parameters, non_default, with_parameters
-from dropstep.result import SelectionPath, Step, StopReason, feature_names
+from dropstep.result import Coefficients, NearestMove, SelectionPath, Step, StopReason, Subset, Subsets, feature_names
 from dropstep.running import Callback, FitReport, Progress, Searching, checked_max, evaluated, run, searching
 from dropstep.search.equivalents import equivalents as find_equivalents
 from dropstep.search.limits import Limits
 from dropstep.search.notes import notes as uncertainties
 from dropstep.search.search import Search
 from dropstep.search.strategies import as_strategy
-from dropstep.stopping import NearestMove
-from dropstep.subsets import Subset, Subsets
 from dropstep.synonyms import unknown_parameter
 
 SOLVERS = ("auto", "gram", "columns")

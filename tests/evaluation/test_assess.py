@@ -17,8 +17,8 @@ from dropstep.data.response import Survival
 from dropstep.evaluation.assess import MAX_REPEATED, assess, with_equivalents
 from dropstep.evaluation.metrics import concordance
 from dropstep.evaluation.regularised import PENALTIES, REGULARISED, as_components, choose_penalty, few_rows
-from dropstep.evidence import ALL, NONE, SELECTION, Evidence, HeldOut, compare_folds
 from dropstep.presentation.verdict import next_step, unstable, verdict
+from dropstep.result import ALL, NONE, SELECTION, Evidence, HeldOut, compare_folds
 
 
 def looped(X, y, splitter, model, error, whole, **params):

@@ -13,10 +13,10 @@ from dropstep.cli import output
 from dropstep.cli.design import Design
 from dropstep.cli.table_input import AnyDesign
 from dropstep.data.sample import Rows
-from dropstep.evidence import STABLE
 from dropstep.presentation.report.certainty import holdout_sentences, stability_sentences
 from dropstep.presentation.text import printable
 from dropstep.readers.errors import ReadError
+from dropstep.result import STABLE
 
 if TYPE_CHECKING:
     from dropstep.evaluation.holdout import HeldOut

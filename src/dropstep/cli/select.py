@@ -17,13 +17,12 @@ from dropstep.cli.progress import Progress
 from dropstep.cli.select_json import as_data
 from dropstep.cli.streamed import is_large, streamed_design
 from dropstep.cli.table_input import AnyDesign
-from dropstep.evidence import Evidence
 from dropstep.presentation.coefficients import columns, sentences
 from dropstep.presentation.summary import moves, reversals
 from dropstep.presentation.text import MAX_TEXT_WIDTH, count, plain, printable, shortened
 from dropstep.presentation.verdict import next_step, verdict
 from dropstep.readers.wording import counted
-from dropstep.result import SelectionPath, Step, StopReason
+from dropstep.result import Evidence, SelectionPath, Step, StopReason
 from dropstep.search.strategies import as_strategy
 from dropstep.select import select
 

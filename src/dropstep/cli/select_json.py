@@ -7,14 +7,10 @@ from typing import Any
 from dropstep import __version__
 from dropstep.cli.certainty import Certainty
 from dropstep.cli.certainty import as_data as certainty_data
-from dropstep.coefficients import Coefficients
-from dropstep.evidence import Evidence
 from dropstep.presentation.coefficients import label
 from dropstep.presentation.summary import Entry, entries
 from dropstep.presentation.verdict import next_step, verdict
-from dropstep.result import PartialTest, SelectionPath
-from dropstep.stopping import NearestMove
-from dropstep.subsets import Subsets
+from dropstep.result import Coefficients, Evidence, NearestMove, PartialTest, SelectionPath, Subsets
 
 SCHEMA = "dropstep.select/3"
 

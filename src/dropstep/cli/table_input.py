@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from dropstep.cli.naming import in_options
 from dropstep.cli.progress import Progress
-from dropstep.coefficients import Coefficients
 from dropstep.data.sample import Features
+from dropstep.result import Coefficients
 
 
 class AnyDesign(ABC):

@@ -24,9 +24,8 @@ from dropstep.evaluation.halves import Repeated, repeated
 from dropstep.evaluation.refits import columns_of
 from dropstep.evaluation.regularised import PENALTY_SEED, REGULARISED, as_components, choose_penalty, few_rows
 from dropstep.evaluation.stability import Stability, stability
-from dropstep.evidence import ALL, NONE, SELECTION, Evidence, HeldOut
 from dropstep.parameters import RESOURCES, Parameters
-from dropstep.result import SelectionPath
+from dropstep.result import ALL, NONE, SELECTION, Evidence, HeldOut, SelectionPath
 from dropstep.running import searched
 from dropstep.select import select
 

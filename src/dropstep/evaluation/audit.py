@@ -12,7 +12,7 @@ from dropstep.data.sample import Rows
 from dropstep.evaluation.halves import repeated
 from dropstep.evaluation.inference import parameters_of
 from dropstep.models.base import Indices
-from dropstep.result import SelectionPath
+from dropstep.result import SelectionPath, import_pandas
 from dropstep.running import searched
 from dropstep.search.moves import Move
 from dropstep.search.rules import Significance, Threshold
@@ -102,10 +102,7 @@ class Audit:
         pandas.DataFrame
             One row per drop, with the columns of `Drop`, indexed by feature name (names of a group are joined).
         """
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ImportError("to_frame needs pandas: pip install 'dropstep[frames]'") from None
+        pd = import_pandas()
         names = [", ".join(self.feature_names[j] for j in drop.features) for drop in self.drops]
         frame = pd.DataFrame(self.drops, columns=list(Drop._fields), index=pd.Index(names, name="feature"))
         return frame.drop(columns="features")

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dropstep.evidence import compare_folds
-from dropstep.result import SelectionPath
+from dropstep.result import SelectionPath, compare_folds, import_pandas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -138,9 +137,7 @@ class Comparison:
             Columns strategy, n_features (on all rows), features, score, n_evaluations, n_fits, seconds, model, error,
             deviation, n_features_in_folds, features_in_folds, refusal and, for survival times, concordance.
         """
-        import pandas as pd
-
-        return pd.DataFrame([record for row in self.rows for record in _records(row)])
+        return import_pandas().DataFrame([record for row in self.rows for record in _records(row)])
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the errors of every strategy: a dot per fold, and the mean.

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.coefficients import Coefficients
 from dropstep.data.response import as_offset
 from dropstep.data.sample import Sample
 from dropstep.evaluation.observations import are_counts
 from dropstep.models.families import as_family
 from dropstep.models.glm.family import LikelihoodFamily
 from dropstep.models.glm.likelihood import Pointwise
+from dropstep.result import Coefficients
 
 Floats = NDArray[np.float64]
 

@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import GammaRegressor, LinearRegression, LogisticRegression, PoissonRegressor
 
-from dropstep.coefficients import Coefficients
 from dropstep.data.frame import as_table, frame_names, is_frame, take_columns
 from dropstep.data.matrices.sparse import is_sparse
 from dropstep.data.table import Table, refuse_missing
-from dropstep.result import SelectionPath
+from dropstep.result import Coefficients, SelectionPath
 
 Floats = NDArray[np.float64]
 

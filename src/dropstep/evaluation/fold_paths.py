@@ -14,7 +14,6 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.coefficients import Coefficients
 from dropstep.data.moments import Moments
 from dropstep.data.response import Survival
 from dropstep.data.sample import Features, Rows, Sample
@@ -28,7 +27,7 @@ from dropstep.models.folds import Fold
 from dropstep.models.held_out import Losses, Trainable
 from dropstep.models.resampling import Resamples
 from dropstep.parameters import NAMES, Parameters
-from dropstep.result import SelectionPath, feature_names
+from dropstep.result import Coefficients, SelectionPath, feature_names
 from dropstep.running import FitReport, Searching, evaluated, searching
 from dropstep.search.limits import Limits
 from dropstep.search.search import Search

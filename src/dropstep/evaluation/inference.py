@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from dropstep.coefficients import Coefficients
 from dropstep.data.sample import Rows, Sample
 from dropstep.data.table import Table
 from dropstep.evaluation.covariance import NAMES, robust
@@ -19,7 +18,7 @@ from dropstep.evaluation.halves import Repeated, repeated
 from dropstep.evaluation.refits import columns_of, fit, model_of, names_of
 from dropstep.parameters import checked_seed
 from dropstep.presentation.text import plain, table
-from dropstep.result import SelectionPath
+from dropstep.result import Coefficients, SelectionPath, import_pandas
 
 Floats = NDArray[np.float64]
 
@@ -116,10 +115,7 @@ class Inference:
             Columns estimate, std_error, lower, upper and p_value, indexed by feature name; ``attrs["covariance"]`` is
             that of the standard errors.
         """
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ImportError("to_frame needs pandas: pip install 'dropstep[frames]'") from None
+        pd = import_pandas()
         frame = pd.DataFrame(self.rows, columns=list(Estimate._fields)).set_index("name").astype(float)
         frame.attrs["covariance"] = self.covariance
         return frame

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from dropstep.coefficients import Coefficients
 from dropstep.data.response import Survival
 from dropstep.data.sample import Sample
 from dropstep.data.target import Categorical
+from dropstep.result import Coefficients
 
 Floats = NDArray[np.float64]
 

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.coefficients import Coefficients
 from dropstep.data.response import Survival
 from dropstep.data.sample import Sample
 from dropstep.data.table import Table
 from dropstep.data.target import Categorical, Continuous
 from dropstep.models.families import as_family
 from dropstep.models.glm.family import LikelihoodFamily
-from dropstep.result import SelectionPath
+from dropstep.result import Coefficients, SelectionPath
 from dropstep.select import select
 
 Indices = NDArray[np.intp]

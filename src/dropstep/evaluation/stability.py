@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from dropstep.data.sample import Rows
 from dropstep.evaluation.bounds import Assumption, bound
 from dropstep.evaluation.halves import Half, half_samples, repeated
-from dropstep.evidence import STABLE
 from dropstep.parameters import checked_seed, with_parameters
 from dropstep.presentation.text import count, plain_names
-from dropstep.result import feature_names
+from dropstep.result import STABLE, feature_names, import_pandas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -247,10 +246,7 @@ class Stability:
             Columns frequency (share of the half-samples) and both_halves (share of the pairs in which both halves
             select the feature), indexed by feature name, by descending frequency.
         """
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ImportError("to_frame needs pandas: pip install 'dropstep[frames]'") from None
+        pd = import_pandas()
         order = np.argsort(-self.frequencies, kind="stable")
         index = pd.Index(self.names(order.tolist()), name="feature")
         values = {"frequency": self.frequencies[order], "both_halves": self.in_both[order]}

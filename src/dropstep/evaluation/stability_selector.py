@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from dropstep.evaluation.stability import Stability, stability
-from dropstep.evidence import STABLE
 from dropstep.parameters import Parameters
+from dropstep.result import STABLE
 from dropstep.selector import Selector, input_attributes
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
-from dropstep.coefficients import Coefficients
 from dropstep.models.base import Indices, Problem
+from dropstep.result import Coefficients
 
 P = TypeVar("P")
 

@@ -8,11 +8,11 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.coefficients import Coefficients
 from dropstep.data.sample import Features, Sample
 from dropstep.data.target import Categorical
 from dropstep.models.base import Floats, Problem
 from dropstep.models.folds import Fold
+from dropstep.result import Coefficients
 
 SMALLEST = float(np.log(np.finfo(np.float64).eps))  # log probabilities are clipped here, as in log_loss
 

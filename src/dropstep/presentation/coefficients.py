@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from dropstep.coefficients import CAVEAT, Coefficient, Coefficients
 from dropstep.presentation.text import number, p_value, plain, table
+from dropstep.result import CAVEAT, Coefficient, Coefficients
 
 DEPENDENT = "linear combination of the others"
 INFINITE = "infinite: the likelihood has no maximum"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dropstep.coefficients import Coefficients
 from dropstep.presentation.coefficients import label
 from dropstep.presentation.text import number
-from dropstep.result import SelectionPath
+from dropstep.result import Coefficients, SelectionPath
 
 Z = 1.96  # of a 95 % interval
 MAX_LOG_RATIO = 7.0  # beyond it, the coefficient is easier to read than its exponential

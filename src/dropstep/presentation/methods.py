@@ -6,10 +6,9 @@ import re
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
-from dropstep.evidence import ALL, NONE, SELECTION, Evidence, HeldOut
 from dropstep.presentation.text import count, number, p_value
 from dropstep.presentation.verdict import amount
-from dropstep.result import SelectionPath
+from dropstep.result import ALL, NONE, SELECTION, Evidence, HeldOut, SelectionPath
 
 Form = Literal["text", "markdown", "latex"]
 FORMS: tuple[Form, ...] = ("text", "markdown", "latex")

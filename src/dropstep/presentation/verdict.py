@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from dropstep.evidence import ALL, NONE, SELECTION, STABLE, Evidence, HeldOut
 from dropstep.presentation.text import count, number
-from dropstep.result import SelectionPath, StopReason
+from dropstep.result import ALL, NONE, SELECTION, STABLE, Evidence, HeldOut, SelectionPath, StopReason
 
 SMALL, LARGE = 0.1, 0.5  # shares of a loss: gains below and from which they are called small and large
 NEGLIGIBLE = 0.01  # share of a loss below which a selection is as good as all features, however many rows show it

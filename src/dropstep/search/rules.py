@@ -11,8 +11,8 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from dropstep.models.base import Bools, CriterionInfo, Scan, Tests
 from dropstep.models.capabilities import offered
+from dropstep.result import NearestMove
 from dropstep.search.calibrated import Knockoffs, Permutation
-from dropstep.stopping import NearestMove
 
 LEVEL = 0.05  # of the tests behind "auto"
 CORRECTIONS = ("fdr", "bonferroni")

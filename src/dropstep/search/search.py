@@ -14,12 +14,11 @@ import numpy as np
 from dropstep.models.base import TIE, Bools, Indices, Model, Scan, Units
 from dropstep.models.capabilities import CheapScans, StartsFromAll, offered
 from dropstep.models.resampling import FoldMeans, Resampled, SearchEndedError, never
-from dropstep.result import Action, PartialTest, Phase, Step, StopReason
+from dropstep.result import Action, NearestMove, PartialTest, Phase, Step, StopReason
 from dropstep.search.calibrated import Permutation
 from dropstep.search.moves import Move, NearTie, addition_of, exceeds, feasible_gains, first_best, near_tie, removal_of
 from dropstep.search.rules import Refusal, Rule, Rules, Significance, Threshold, refused
 from dropstep.search.sets import Optimum
-from dropstep.stopping import NearestMove
 
 
 class Search:

@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.coefficients import Coefficients
 from dropstep.data.frame import Frame, frame_names
 from dropstep.data.groups import as_choice
 from dropstep.data.matrices.sparse import is_sparse
@@ -24,6 +23,7 @@ from dropstep.models.folds import Fold
 from dropstep.models.held_out import Losses
 from dropstep.models.resampling import Evaluation
 from dropstep.parameters import Parameters
+from dropstep.result import Coefficients
 
 
 @dataclass(frozen=True)

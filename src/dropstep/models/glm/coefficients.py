@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.coefficients import Coefficients
+from dropstep.result import Coefficients
 
 if TYPE_CHECKING:
     from dropstep.models.glm.model import GeneralizedLinear

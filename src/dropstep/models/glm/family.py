@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.coefficients import Coefficients
 from dropstep.data.matrices.base import Matrix
 from dropstep.data.matrices.dense import Dense
 from dropstep.data.moments import Moments
@@ -31,6 +30,7 @@ from dropstep.models.glm.multinomial import Multinomial
 from dropstep.models.glm.notes import notes
 from dropstep.models.held_out import Losses, class_losses, predictor, row_weights
 from dropstep.parameters import Parameters
+from dropstep.result import Coefficients
 
 if TYPE_CHECKING:
     from dropstep.models.glm.streamed import StreamedProblem

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.coefficients import Coefficients
 from dropstep.models.base import CriterionInfo, Indices, Scan, Units
 from dropstep.models.glm.coefficients import coefficients
 from dropstep.models.glm.criteria import Penalised
@@ -19,7 +18,7 @@ from dropstep.models.glm.likelihood import Likelihood, Pointwise
 from dropstep.models.glm.newton import Limit, maximise
 from dropstep.models.glm.screening import Fitted, Statistics, UnitProducts, score_tests, wald_tests
 from dropstep.models.tests import ScoreSum, StatisticTests
-from dropstep.result import StopReason
+from dropstep.result import Coefficients, StopReason
 
 Floats = NDArray[np.float64]
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from dropstep.coefficients import Coefficients
 from dropstep.data.columns import Columns
 from dropstep.models.least_squares.explained import Explained
 from dropstep.models.least_squares.problem import Problem
 from dropstep.projection.projection import Projection
+from dropstep.result import Coefficients
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]

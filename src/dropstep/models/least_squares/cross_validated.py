@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from dropstep.coefficients import Coefficients
 from dropstep.models.base import Bools, CriterionInfo, Floats, Indices, Scan, Units
 from dropstep.models.least_squares.criteria import RSS, Trace
 from dropstep.models.least_squares.fold_problems import FoldProblem
@@ -17,7 +16,7 @@ from dropstep.models.least_squares.held_out_errors import HeldOutErrors
 from dropstep.models.least_squares.held_out_log_scores import HeldOutLogScores
 from dropstep.models.least_squares.model import LeastSquares
 from dropstep.models.least_squares.problem import Problem
-from dropstep.result import StopReason
+from dropstep.result import Coefficients, StopReason
 
 FEW_DIGITS = 1e-8  # relative held-out error below which it is computed from rows instead of moments
 EXACT = 1e-24  # relative held-out error that is rounding

@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.coefficients import Coefficients
 from dropstep.data.moments import Moments
 from dropstep.data.sample import Rows, Sample
 from dropstep.data.sources import RowSource
@@ -21,6 +20,7 @@ from dropstep.models.least_squares.family import LeastSquaresFamily, LeastSquare
 from dropstep.models.least_squares.fold_problems import fold_problems, refuse_missing_classes, sample_folds
 from dropstep.models.resampling import Evaluation
 from dropstep.parameters import Parameters
+from dropstep.result import Coefficients
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.coefficients import Coefficients
 from dropstep.data.groups import as_choice
 from dropstep.data.leakage import SUSPICIOUS, determining, determining_note
 from dropstep.data.moments import Moments
@@ -34,6 +33,7 @@ from dropstep.models.least_squares.row_residuals import RowResiduals
 from dropstep.models.least_squares.rows import RegressionRows
 from dropstep.models.resampling import Evaluation
 from dropstep.parameters import Parameters
+from dropstep.result import Coefficients
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.coefficients import Coefficients
 from dropstep.models.base import Bools, Floats, Indices, Scan, Units
 from dropstep.models.capabilities import BestSets
 from dropstep.models.least_squares.coefficients import Solution, coefficients
@@ -25,7 +24,7 @@ from dropstep.models.least_squares.row_residuals import RowResiduals
 from dropstep.models.least_squares.rows import RegressionRows, RowFit
 from dropstep.models.least_squares.updates import RankUpdate
 from dropstep.projection.projection import Projection
-from dropstep.result import PartialTest, StopReason
+from dropstep.result import Coefficients, PartialTest, StopReason
 
 if TYPE_CHECKING:
     from dropstep.models.least_squares.block_residuals import BlockResiduals

@@ -6,14 +6,13 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from dropstep.evidence import Evidence
 from dropstep.files import atomic_files
 from dropstep.presentation.html import tag
 from dropstep.presentation.notebook import path_html
 from dropstep.presentation.report import answers, certainty, sections
 from dropstep.presentation.report.page import page
 from dropstep.presentation.text import count
-from dropstep.result import SelectionPath
+from dropstep.result import Evidence, SelectionPath
 
 __all__ = ["path_html", "report_html", "save_report"]
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dropstep.evidence import ALL, NONE, SELECTION, Evidence, HeldOut
 from dropstep.presentation import summary
 from dropstep.presentation.effects import effect
 from dropstep.presentation.html import Html, feature_names, join, tag
 from dropstep.presentation.report.section import measured, table
 from dropstep.presentation.text import count, number
 from dropstep.presentation.verdict import amount, next_step, verdict
-from dropstep.result import SelectionPath
+from dropstep.result import ALL, NONE, SELECTION, Evidence, HeldOut, SelectionPath
 
 MAX_ROWS = 12  # features of the first screen; the others are in a fold
 MAX_IN_ROW = 4  # names of a group

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dropstep.evidence import STABLE
 from dropstep.presentation.html import Html, tag
 from dropstep.presentation.report.section import Section, section, table
 from dropstep.presentation.text import number
-from dropstep.result import SelectionPath
+from dropstep.result import STABLE, SelectionPath
 
 if TYPE_CHECKING:
     from dropstep.evaluation.holdout import HeldOut

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dropstep.coefficients import Coefficients
 from dropstep.presentation.coefficients import Line, heads, lines, sentences
 from dropstep.presentation.html import Html, feature_name, tag
 from dropstep.presentation.report.section import Section, section, table
 from dropstep.presentation.text import count
+from dropstep.result import Coefficients
 
 MAX_LINES = 30  # of a table that is not folded
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from dropstep.evidence import Evidence
 from dropstep.presentation import summary
 from dropstep.presentation.html import Html, feature_name, feature_names, join, tag
 from dropstep.presentation.methods import FORMS
@@ -20,7 +19,7 @@ from dropstep.presentation.report.snippet import code_of, snippet
 from dropstep.presentation.report.subsets import best_subsets
 from dropstep.presentation.svg import legend, path_svg
 from dropstep.presentation.text import count, number, p_value
-from dropstep.result import SelectionPath, Step
+from dropstep.result import Evidence, SelectionPath, Step
 
 PACKAGES = ("dropstep", "numpy", "scipy", "scikit-learn")
 PAST = {"add": "added", "remove": "removed", "drop": "dropped", "recall": "recalled"}

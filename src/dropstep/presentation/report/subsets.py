@@ -7,8 +7,7 @@ import math
 from dropstep.presentation.html import Html, feature_names, tag
 from dropstep.presentation.report.section import Section, section, table
 from dropstep.presentation.text import number
-from dropstep.result import SelectionPath
-from dropstep.subsets import Subset, Subsets
+from dropstep.result import SelectionPath, Subset, Subsets
 
 MAX_IN_ROW = 40  # names in a row of the table
 

@@ -1,0 +1,103 @@
+# The public names, each listed once: type checkers read this file, and `dropstep.__getattr__` imports from it.
+from dropstep.data.moments import Moments as Moments
+from dropstep.evaluation.audit import Audit as Audit
+from dropstep.evaluation.audit import audit as audit
+from dropstep.evaluation.compare import compare as compare
+from dropstep.evaluation.comparison import Comparison as Comparison
+from dropstep.evaluation.inference import Inference as Inference
+from dropstep.evaluation.inference import infer as infer
+from dropstep.evaluation.selector_cv import FoldPaths as FoldPaths
+from dropstep.evaluation.selector_cv import NestedError as NestedError
+from dropstep.evaluation.selector_cv import SelectorCV as SelectorCV
+from dropstep.evaluation.stability import Stability as Stability
+from dropstep.evaluation.stability import stability as stability
+from dropstep.evaluation.stability_selector import StabilitySelector as StabilitySelector
+from dropstep.models.estimator.family import Estimator as Estimator
+from dropstep.models.glm.family import Cox as Cox
+from dropstep.models.glm.family import Gamma as Gamma
+from dropstep.models.glm.family import Logistic as Logistic
+from dropstep.models.glm.family import Poisson as Poisson
+from dropstep.models.least_squares.criteria import (
+    AIC as AIC,
+)
+from dropstep.models.least_squares.criteria import (
+    BIC as BIC,
+)
+from dropstep.models.least_squares.criteria import (
+    EBIC as EBIC,
+)
+from dropstep.models.least_squares.criteria import (
+    PRESS as PRESS,
+)
+from dropstep.models.least_squares.criteria import (
+    R2 as R2,
+)
+from dropstep.models.least_squares.criteria import (
+    RSS as RSS,
+)
+from dropstep.models.least_squares.criteria import (
+    AdjustedR2 as AdjustedR2,
+)
+from dropstep.models.least_squares.criteria import (
+    AICc as AICc,
+)
+from dropstep.models.least_squares.criteria import (
+    Amemiya as Amemiya,
+)
+from dropstep.models.least_squares.criteria import (
+    Criterion as Criterion,
+)
+from dropstep.models.least_squares.criteria import (
+    HannanQuinn as HannanQuinn,
+)
+from dropstep.models.least_squares.criteria import (
+    MallowsCp as MallowsCp,
+)
+from dropstep.models.least_squares.criteria import (
+    Pillai as Pillai,
+)
+from dropstep.models.least_squares.criteria import (
+    Roy as Roy,
+)
+from dropstep.models.least_squares.criteria import (
+    Sawa as Sawa,
+)
+from dropstep.models.least_squares.criteria import (
+    Trace as Trace,
+)
+from dropstep.models.least_squares.criteria import (
+    Wilks as Wilks,
+)
+from dropstep.result import (
+    Coefficients as Coefficients,
+)
+from dropstep.result import (
+    PartialTest as PartialTest,
+)
+from dropstep.result import (
+    SelectionPath as SelectionPath,
+)
+from dropstep.result import (
+    Step as Step,
+)
+from dropstep.result import (
+    StopReason as StopReason,
+)
+from dropstep.result import (
+    Subset as Subset,
+)
+from dropstep.result import (
+    Subsets as Subsets,
+)
+from dropstep.search.calibrated import Knockoffs as Knockoffs
+from dropstep.search.calibrated import Permutation as Permutation
+from dropstep.search.rules import Significance as Significance
+from dropstep.search.rules import StandardErrors as StandardErrors
+from dropstep.search.strategies import FBED as FBED
+from dropstep.search.strategies import Beam as Beam
+from dropstep.search.strategies import Exhaustive as Exhaustive
+from dropstep.select import select as select
+from dropstep.selector import Selector as Selector
+
+__all__: list[str]
+__version__: str
