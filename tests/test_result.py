@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dropstep import FBED, SelectionPath, Step, StopReason, select
-from dropstep.presentation.summary import moves
+from dropstep.report.quantities import moves
 from tables import RandomTable, tables
 
 STRATEGIES = ("dropping", "forward", "backward", "stepwise", "forward_backward", "fbed", "floating", "swap")

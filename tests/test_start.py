@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from dropstep.presentation import plots
+from dropstep.report import plots
 from test_docs import ROOT, blocks
 from test_imports import OPTIONAL
 

@@ -18,7 +18,7 @@ Records = list[Record]
 
 # The files of this folder that compute results, and the folders of the library that do not.
 COMPUTING = ("procedures.py", "real.py", "simulation.py", "theorem.py", "datasets/*.py")
-SHOWING = ("cli", "presentation", "readers")
+SHOWING = ("cli", "report", "readers")
 
 
 @dataclass(frozen=True)

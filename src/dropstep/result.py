@@ -417,7 +417,7 @@ class Coefficients:
         return np.asarray(values @ self.coef.T + intercept)
 
     def __repr__(self) -> str:
-        from dropstep.presentation.coefficients import as_text
+        from dropstep.report.coefficient_table import as_text
 
         return as_text(self)
 
@@ -742,7 +742,7 @@ class SelectionPath:
     @property
     def why(self) -> str:
         """Why the search ended, with the numbers that the rule compared, as a sentence without its full stop."""
-        from dropstep.presentation.stop import why
+        from dropstep.report.stop import why
 
         return why(self)
 
@@ -797,7 +797,7 @@ class SelectionPath:
         matplotlib.axes.Axes
             The axes drawn on.
         """
-        from dropstep.presentation.plots import PLOTS
+        from dropstep.report.plots import PLOTS
 
         if kind not in PLOTS:
             raise ValueError(f"kind must be one of {', '.join(map(repr, PLOTS))}; got {kind!r}")
@@ -822,7 +822,7 @@ class SelectionPath:
         str or None
             The page if `file` is None.
         """
-        from dropstep.presentation.report import report_html, save_report
+        from dropstep.report import report_html, save_report
 
         path, evidence = self, context.pop("evidence", None)
         per_row = {name: context.pop(name, None) for name in ("sample_weight", "offset", "strata", "sample_groups")}
@@ -850,22 +850,22 @@ class SelectionPath:
         -------
         str
         """
-        from dropstep.presentation.methods import methods
+        from dropstep.report.methods import methods
 
         return methods(self, form, **context)
 
     def __str__(self) -> str:
-        from dropstep.presentation.stop import as_text
+        from dropstep.report.stop import as_text
 
         return as_text(self)
 
     def __repr__(self) -> str:
-        from dropstep.presentation.stop import as_repr
+        from dropstep.report.stop import as_repr
 
         return as_repr(self)
 
     def _repr_html_(self) -> str:
-        from dropstep.presentation.report import path_html
+        from dropstep.report import path_html
 
         return path_html(self)
 

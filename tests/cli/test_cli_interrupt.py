@@ -32,7 +32,7 @@ sys.exit(script.load()())
         "dropstep.cli.parser",
         "dropstep.cli.select",
         "dropstep.readers.arrow",
-        "dropstep.presentation.report",
+        "dropstep.report",
     ],
 )
 def test_interrupted_while_importing(wine, module):

@@ -132,7 +132,7 @@ def _command(parser: argparse.ArgumentParser, args: argparse.Namespace, line: st
 
     if args.command == "columns":
         from dropstep.cli.naming import column_names
-        from dropstep.presentation.text import printable
+        from dropstep.report.text import printable
 
         show("\n".join(map(printable, column_names(args.file))))
         return DONE
@@ -151,7 +151,7 @@ def _report(error: Exception, arguments: Sequence[str]) -> int:
     """Print an error as one sentence, with --traceback after its traceback, and return the exit code."""
     from dropstep.cli.naming import in_options
     from dropstep.cli.output import labelled
-    from dropstep.presentation.text import printable
+    from dropstep.report.text import printable
 
     if "--traceback" in arguments:
         import traceback

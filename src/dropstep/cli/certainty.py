@@ -13,9 +13,9 @@ from dropstep.cli import output
 from dropstep.cli.design import Design
 from dropstep.cli.table_input import AnyDesign
 from dropstep.data.sample import Rows
-from dropstep.presentation.report.certainty import holdout_sentences, stability_sentences
-from dropstep.presentation.text import printable
 from dropstep.readers.errors import ReadError
+from dropstep.report.sections import holdout_sentences, stability_sentences
+from dropstep.report.text import printable
 from dropstep.result import STABLE
 
 if TYPE_CHECKING:

@@ -64,7 +64,7 @@ def _write(
     """Write the report, if one is requested."""
     if not args.report:
         return
-    from dropstep.presentation.comparison import Compared, comparison_html
+    from dropstep.report.comparison_page import Compared, comparison_html
 
     rows = [
         Compared(

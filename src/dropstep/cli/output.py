@@ -20,8 +20,8 @@ from typing import Any, TextIO
 
 from dropstep.cli.colour import Style, painted
 from dropstep.files import atomic_files
-from dropstep.presentation import text
 from dropstep.readers import Column
+from dropstep.report import text
 
 _FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
 _NUMBER = re.compile(r"[+-]?(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d++)?", re.ASCII)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from types import TracebackType
 
-from dropstep.presentation.text import printable
+from dropstep.report.text import printable
 
 MIN_INTERVAL = 0.1  # seconds between two updates
 

@@ -17,11 +17,11 @@ from dropstep.cli.progress import Progress
 from dropstep.cli.select_json import as_data
 from dropstep.cli.streamed import is_large, streamed_design
 from dropstep.cli.table_input import AnyDesign
-from dropstep.presentation.coefficients import columns, sentences
-from dropstep.presentation.summary import moves, reversals
-from dropstep.presentation.text import MAX_TEXT_WIDTH, count, plain, printable, shortened
-from dropstep.presentation.verdict import next_step, verdict
 from dropstep.readers.wording import counted
+from dropstep.report.coefficient_table import columns, sentences
+from dropstep.report.quantities import moves, reversals
+from dropstep.report.text import MAX_TEXT_WIDTH, count, plain, printable, shortened
+from dropstep.report.verdict import next_step, verdict
 from dropstep.result import Evidence, SelectionPath, Step, StopReason
 from dropstep.search.strategies import as_strategy
 from dropstep.select import select
@@ -168,7 +168,7 @@ def _write(
             names = [line.name for line in design.listing if line.name in kept]
             design.write(temporary(args.output), args.output, names)
         if args.report:
-            from dropstep.presentation.report import report_html
+            from dropstep.report import report_html
 
             known: dict[str, Any] = {"stability": found.stability, "holdout": found.holdout, "evidence": evidence}
             page = report_html(path, command=command, data=facts.facts(design), **known)

@@ -7,9 +7,9 @@ from typing import Any
 from dropstep import __version__
 from dropstep.cli.certainty import Certainty
 from dropstep.cli.certainty import as_data as certainty_data
-from dropstep.presentation.coefficients import label
-from dropstep.presentation.summary import Entry, entries
-from dropstep.presentation.verdict import next_step, verdict
+from dropstep.report.coefficient_table import label
+from dropstep.report.quantities import Entry, entries
+from dropstep.report.verdict import next_step, verdict
 from dropstep.result import Coefficients, Evidence, NearestMove, PartialTest, SelectionPath, Subsets
 
 SCHEMA = "dropstep.select/3"

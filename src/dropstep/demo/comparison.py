@@ -16,7 +16,7 @@ from sklearn.datasets import load_digits
 from dropstep import MallowsCp, SelectionPath, select
 from dropstep.demo import report
 from dropstep.demo.from_scratch import FromScratch, Procedure, per_sample_cp, trace_criterion
-from dropstep.presentation.text import table
+from dropstep.report.text import table
 
 Floats = NDArray[np.float64]
 T = TypeVar("T")

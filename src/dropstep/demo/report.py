@@ -10,8 +10,8 @@ from sklearn.datasets import load_breast_cancer
 from dropstep import select
 from dropstep.data.table import Table
 from dropstep.evaluation.assess import assess, with_equivalents
-from dropstep.presentation.report import save_report
-from dropstep.presentation.verdict import next_step, verdict
+from dropstep.report import save_report
+from dropstep.report.verdict import next_step, verdict
 
 
 def main() -> None:

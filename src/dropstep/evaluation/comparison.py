@@ -152,7 +152,7 @@ class Comparison:
         matplotlib.axes.Axes
             The axes drawn on.
         """
-        from dropstep.presentation.plots import plot_errors
+        from dropstep.report.plots import plot_errors
 
         ran = [row for row in self.rows if row.errors]
         names, folds = [row.strategy for row in ran], [row.errors[0].folds for row in ran]

@@ -17,7 +17,7 @@ from dropstep.evaluation.covariance import NAMES, robust
 from dropstep.evaluation.halves import Repeated, repeated
 from dropstep.evaluation.refits import columns_of, fit, model_of, names_of
 from dropstep.parameters import checked_seed
-from dropstep.presentation.text import plain, table
+from dropstep.report.text import plain, table
 from dropstep.result import Coefficients, SelectionPath, import_pandas
 
 Floats = NDArray[np.float64]

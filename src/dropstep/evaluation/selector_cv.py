@@ -104,7 +104,7 @@ class FoldPaths:
         matplotlib.axes.Axes
             The axes drawn on.
         """
-        from dropstep.presentation.plots import plot_sizes
+        from dropstep.report.plots import plot_sizes
 
         return plot_sizes(self.sizes, self.losses, self.std_error, self.loss, self.chosen, ax)
 

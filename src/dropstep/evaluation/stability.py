@@ -15,7 +15,7 @@ from dropstep.data.sample import Rows
 from dropstep.evaluation.bounds import Assumption, bound
 from dropstep.evaluation.halves import Half, half_samples, repeated
 from dropstep.parameters import checked_seed, with_parameters
-from dropstep.presentation.text import count, plain_names
+from dropstep.report.text import count, plain_names
 from dropstep.result import STABLE, feature_names, import_pandas
 
 if TYPE_CHECKING:
@@ -269,7 +269,7 @@ class Stability:
         matplotlib.axes.Axes
             The axes drawn on.
         """
-        from dropstep.presentation.plots import plot_stability
+        from dropstep.report.plots import plot_stability
 
         firsts = [features[0] for features in self.members]
         return plot_stability(self.path, self.names(firsts), threshold, limit, ax)

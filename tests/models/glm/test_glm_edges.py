@@ -13,7 +13,7 @@ from dropstep import Cox, Gamma, Logistic, Moments, Poisson, Selector, Significa
 from dropstep.data.sample import Rows
 from dropstep.models.base import Units
 from dropstep.parameters import Parameters
-from dropstep.presentation.report.snippet import snippet
+from dropstep.report.snippet import snippet
 from models.glm.problems import KINDS, problem
 
 RNG = np.random.default_rng(12)

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from dropstep import Poisson, SelectionPath, StopReason, select
 from dropstep.models.glm.newton import maximise
-from dropstep.presentation.coefficients import INFINITE
+from dropstep.report.coefficient_table import INFINITE
 from models.glm.problems import RandomProblem
 from reference.glm.fits import Data, fit
 from reference.glm.separation import infinite

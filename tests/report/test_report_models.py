@@ -10,7 +10,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.naive_bayes import GaussianNB
 
 from dropstep import select
-from dropstep.presentation.text import number
+from dropstep.report.text import number
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ import re
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
-from dropstep.presentation.text import count, number, p_value
-from dropstep.presentation.verdict import amount
+from dropstep.report.text import count, number, p_value
+from dropstep.report.verdict import amount
 from dropstep.result import ALL, NONE, SELECTION, Evidence, HeldOut, SelectionPath
 
 Form = Literal["text", "markdown", "latex"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dropstep.presentation.text import count, p_value, plain, plain_names, shortened
+from dropstep.report.text import count, p_value, plain, plain_names, shortened
 from dropstep.result import SelectionPath, StopReason
 
 MAX_NAMES = 5  # in the representation of a path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dropstep.presentation.text import count, number
+from dropstep.report.text import count, number
 from dropstep.result import ALL, NONE, SELECTION, STABLE, Evidence, HeldOut, SelectionPath, StopReason
 
 SMALL, LARGE = 0.1, 0.5  # shares of a loss: gains below and from which they are called small and large

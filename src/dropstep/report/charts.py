@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from dropstep.presentation.html import Html, join, tag
-from dropstep.presentation.summary import phases, scores
-from dropstep.presentation.text import number, plain_names, short
+from dropstep.report.html import Html, join, tag
+from dropstep.report.quantities import phases, scores
+from dropstep.report.text import number, plain_names, short
 from dropstep.result import SelectionPath, Step
 
 LETTER_WIDTH = 6.7  # upper bound, in pixels, at the font size of the labels

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dropstep.presentation.coefficients import label
-from dropstep.presentation.text import number
+from dropstep.report.coefficient_table import label
+from dropstep.report.text import number
 from dropstep.result import Coefficients, SelectionPath
 
 Z = 1.96  # of a 95 % interval

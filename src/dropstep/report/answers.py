@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dropstep.presentation import summary
-from dropstep.presentation.effects import effect
-from dropstep.presentation.html import Html, feature_names, join, tag
-from dropstep.presentation.report.section import measured, table
-from dropstep.presentation.text import count, number
-from dropstep.presentation.verdict import amount, next_step, verdict
+from dropstep.report import quantities as summary
+from dropstep.report.effects import effect
+from dropstep.report.html import Html, feature_names, join, tag
+from dropstep.report.page import measured, table
+from dropstep.report.text import count, number
+from dropstep.report.verdict import amount, next_step, verdict
 from dropstep.result import ALL, NONE, SELECTION, Evidence, HeldOut, SelectionPath
 
 MAX_ROWS = 12  # features of the first screen; the others are in a fold

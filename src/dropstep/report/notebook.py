@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from dropstep.presentation.coefficients import heads, sentences
-from dropstep.presentation.coefficients import lines as coefficient_lines
-from dropstep.presentation.html import Html, feature_names, join, table, tag
-from dropstep.presentation.summary import Move, moves
-from dropstep.presentation.text import count, number, p_value
+from dropstep.report.coefficient_table import heads, sentences
+from dropstep.report.coefficient_table import lines as coefficient_lines
+from dropstep.report.html import Html, feature_names, join, table, tag
+from dropstep.report.quantities import Move, moves
+from dropstep.report.text import count, number, p_value
 from dropstep.result import SelectionPath
 
 MAX_MOVES = 12

@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 
 from dropstep import BIC, EBIC, FBED, R2, MallowsCp, Moments, SelectionPath, Selector, Significance, select
-from dropstep.presentation.report import report_html
-from dropstep.presentation.report.snippet import literal
+from dropstep.report import report_html
+from dropstep.report.snippet import literal
 
 # The thresholds of the tests are no levels.
 pytestmark = pytest.mark.filterwarnings("ignore:.*is a threshold in units of")

@@ -13,7 +13,9 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression
 
 from dropstep import SelectionPath, select
-from dropstep.presentation.plots import (
+from dropstep.report.plots import (
+    COLOURS,
+    _states,
     plot_errors,
     plot_gains,
     plot_path,
@@ -23,9 +25,7 @@ from dropstep.presentation.plots import (
     plot_stability,
     plot_steps,
 )
-from dropstep.presentation.plots.axes import COLOURS
-from dropstep.presentation.plots.features import _states
-from dropstep.presentation.summary import ranked
+from dropstep.report.quantities import ranked
 
 plt: Any = pytest.importorskip("matplotlib.pyplot")
 same_color: Any = pytest.importorskip("matplotlib.colors").same_color

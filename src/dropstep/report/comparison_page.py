@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dropstep.presentation.html import Html, feature_names, tag, text
-from dropstep.presentation.report.page import page
-from dropstep.presentation.report.section import measured, section, table
-from dropstep.presentation.text import number
+from dropstep.report.html import Html, feature_names, tag, text
+from dropstep.report.page import measured, page, section, table
+from dropstep.report.text import number
 
 MAX_NAMES = 12
 

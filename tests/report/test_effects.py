@@ -7,8 +7,8 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from dropstep import select
-from dropstep.presentation.effects import effect
-from dropstep.presentation.text import number
+from dropstep.report.effects import effect
+from dropstep.report.text import number
 
 pd = pytest.importorskip("pandas")
 

@@ -6,20 +6,25 @@ import math
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dropstep.presentation import summary
-from dropstep.presentation.html import Html, feature_name, feature_names, join, tag
-from dropstep.presentation.methods import FORMS
-from dropstep.presentation.methods import methods as as_methods
-from dropstep.presentation.report import descriptions, resampled
-from dropstep.presentation.report.coefficients import coefficients
-from dropstep.presentation.report.section import Section, section, table
-from dropstep.presentation.report.snippet import code_of, snippet
-from dropstep.presentation.report.subsets import best_subsets
-from dropstep.presentation.svg import legend, path_svg
-from dropstep.presentation.text import count, number, p_value
-from dropstep.result import Evidence, SelectionPath, Step
+from dropstep.report import descriptions, html
+from dropstep.report import quantities as summary
+from dropstep.report.charts import legend, path_svg, ticks
+from dropstep.report.coefficient_table import Line, heads, lines, sentences
+from dropstep.report.html import Html, feature_name, feature_names, join, tag
+from dropstep.report.methods import FORMS
+from dropstep.report.methods import methods as as_methods
+from dropstep.report.page import Section, section, table
+from dropstep.report.quantities import Size
+from dropstep.report.snippet import code_of, snippet
+from dropstep.report.text import count, number, p_value, short
+from dropstep.result import STABLE, Coefficients, Evidence, SelectionPath, Step, Subset, Subsets
+
+if TYPE_CHECKING:
+    from dropstep.evaluation.holdout import HeldOut
+    from dropstep.evaluation.stability import Stability
+
 
 PACKAGES = ("dropstep", "numpy", "scipy", "scikit-learn")
 PAST = {"add": "added", "remove": "removed", "drop": "dropped", "recall": "recalled"}
@@ -27,6 +32,7 @@ THRESHOLDS = {"enter": "gain > {}", "leave": "loss ≤ {}", "drop": "gain ≤ {}
 RANKS = {"enter": "the k-th feature", "leave": "each of k features", "drop": "the k-th feature"}
 DROPPING = ("dropping", "fbed")  # strategies that drop candidates
 MAX_IN_ROW = 8  # names in a row of a table
+MAX_IN_SUBSET = 40  # names of a set of features
 MAX_IN_LIST = 500  # names in a list
 
 
@@ -92,7 +98,7 @@ def _cost(path: SelectionPath) -> list[Html]:
     spent = summary.cost(path)
     sentence = f"The search computed {count(spent.computed, 'gain')}."
     if path.fits_saved:
-        return [tag("p", sentence), resampled.fits(path)]
+        return [tag("p", sentence), fits(path)]
     if path.n_fits:
         sentence = f"The search computed {count(spent.computed, 'gain')} and fitted {count(path.n_fits, 'model')}."
     if not spent.saved:
@@ -220,7 +226,7 @@ def drawing(path: SelectionPath) -> Section:
 def scores_by_size(path: SelectionPath) -> list[Section]:
     """Score by number of features with its band, where scores are means over folds."""
     found, heading = summary.best_by_size(path), "Score by number of features"
-    return [section("sizes", "Sizes", heading, *resampled.by_size(path, found))] if found else []
+    return [section("sizes", "Sizes", heading, *by_size(path, found))] if found else []
 
 
 def steps(path: SelectionPath) -> Section:
@@ -367,3 +373,223 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:  # run from a source tree
         return "unknown"
+
+
+MAX_LINES = 30  # of a table that is not folded
+
+
+def coefficients(fit: Coefficients) -> Section:
+    """The table of coefficients with its label; folded if it is long."""
+    listed, several = lines(fit), fit.std_error is not None and len(fit.targets) > 1
+    first = [("Target", None)] if several else []
+    head = [*first, ("Column", None), *((name, "num") for name in heads(fit))]
+    rows = [_coefficient_row(line, several) for line in listed]
+    shown = tag(
+        "div",
+        table("In the units of the table, in order of entry.", head, rows, "coefficients"),
+        class_="scroll",
+        role="region",
+        aria_label="Table of coefficients",
+        tabindex="0",
+    )
+    if len(rows) > MAX_LINES:
+        shown = tag("details", tag("summary", f"All {count(len(rows), 'line')}"), shown)
+    return section("coefficients", "Coefficients", "Coefficients", tag("p", sentences(fit)), shown)
+
+
+def _coefficient_row(line: Line, several: bool) -> Html:
+    note = (" ", tag("span", line.remark, class_="quiet")) if line.remark else ()
+    return tag(
+        "tr",
+        *([tag("td", feature_name(line.target))] if several else []),
+        tag("th", feature_name(line.name), *note, scope="row"),
+        *(tag("td", cell, class_="num") for cell in line.numbers),
+    )
+
+
+WIDTH, HEIGHT = 720, 260
+LEFT, RIGHT, TOP, BOTTOM = 64.0, 706.0, 28.0, 216.0
+CAUSES = {"dropping": "dropping candidates", "racing": "racing", "cache": "the cache"}
+
+
+def by_size(path: SelectionPath, found: Sequence[Size]) -> list[Html]:
+    """A line with its band of one standard error, and the same numbers in a table."""
+    caption = "Cross-validated score by number of features, with a band of one standard error over the folds."
+    head = [tag("th", text, scope="col", class_="num") for text in ("Features", path.criterion, "Standard error")]
+    rows = [
+        tag("tr", *(tag("td", text, class_="num") for text in (f"{n:,}", number(score, 6), number(error))))
+        for n, score, error in found
+    ]
+    return [
+        tag("figure", _band(path, found), tag("figcaption", caption)),
+        tag("details", tag("summary", "The numbers"), html.table(head, rows, caption, class_="steps")),
+    ]
+
+
+def _band(path: SelectionPath, found: Sequence[Size]) -> Html:
+    low, high = min(s.score - s.std_error for s in found), max(s.score + s.std_error for s in found)
+    scores = ticks(low, high, 5)
+    first, last = found[0].n_features, found[-1].n_features
+
+    def x(n: float) -> float:
+        return LEFT + (RIGHT - LEFT) * (n - first + 0.5) / (last - first + 1)
+
+    def y(score: float) -> float:
+        return BOTTOM - (BOTTOM - TOP) * (score - scores[0]) / (scores[-1] - scores[0])
+
+    grid = [tag("line", x1=LEFT, x2=RIGHT, y1=y(t), y2=y(t), class_="grid") for t in scores]
+    grid += [_text(LEFT - 7, y(t) + 4, short(t), "tick", "end") for t in scores]
+    shown = {s.n_features for s in found}
+    axis = [
+        _text(x(t), BOTTOM + 18, short(t), "tick", "middle") for t in ticks(first, last, 8, integer=True) if t in shown
+    ]
+    upper = [f"{x(s.n_features):.1f},{y(s.score + s.std_error):.1f}" for s in found]
+    lower = [f"{x(s.n_features):.1f},{y(s.score - s.std_error):.1f}" for s in reversed(found)]
+    middle = [f"{x(s.n_features):.1f},{y(s.score):.1f}" for s in found]
+    marks = [tag("circle", cx=x(s.n_features), cy=y(s.score), r=4, class_="mark forward add") for s in found]
+    return tag(
+        "svg",
+        tag("title", f"{path.criterion} by number of features"),
+        *grid,
+        *axis,
+        tag("polygon", points=" ".join([*upper, *lower]), class_="pool"),
+        tag("polyline", points=" ".join(middle), class_="line"),
+        *marks,
+        _text(4, 14, path.criterion, "name"),
+        _text(RIGHT, BOTTOM + 36, "number of features", "name", "end"),
+        viewBox=f"0 0 {WIDTH} {HEIGHT}",
+        role="img",
+    )
+
+
+def _text(x: float, y: float, content: str, kind: str, anchor: str | None = None) -> Html:
+    return tag("text", content, x=x, y=y, class_=kind, text_anchor=anchor)
+
+
+def fits(path: SelectionPath) -> Html:
+    """Fits made, and those that were not necessary, by what saved them."""
+    saved = [(CAUSES[name], n) for name, n in path.fits_saved.items() if n]
+    made = f"The search fitted {count(path.n_fits, 'model')}"
+    if not saved:
+        return tag("p", f"{made}; none were saved.")
+    total = path.n_fits + sum(n for _, n in saved)
+    parts = join([f"{cause} saved {n:,}" for cause, n in saved], ", ")
+    return tag("p", f"{made} instead of {total:,}: ", parts, f" ({1 - path.n_fits / total:.0%} in all).")
+
+
+def best_subsets(path: SelectionPath) -> list[Section]:
+    """The best sets of each size, with the selected one marked, and whether it is proven to be the best."""
+    if path.subsets is None:
+        return []
+    chosen = tuple(sorted(path.selected))
+    rows = [_subset_row(path, one, selected=one.features == chosen) for one in path.subsets.sets]
+    head: list[tuple[str, str | None]] = [("Size", "num"), ("Features", None), (path.criterion, "num")]
+    caption = "The best sets of each size; the selected set is in bold."
+    parts = [tag("p", _proof(path.subsets)), table(caption, head, rows, "entries")]
+    return [section("subsets", "Subsets", "Best subsets", *parts)]
+
+
+def _proof(found: Subsets) -> str:
+    if found.gap == 0:
+        return "The selected set is proven to be the best."
+    if math.isinf(found.gap):
+        return "The search ended early; a better set may exist."
+    return f"The search ended early; a set that scores better by up to {number(found.gap)} may exist."
+
+
+def _subset_row(path: SelectionPath, one: Subset, *, selected: bool) -> Html:
+    names = feature_names(path.names(one.features), MAX_IN_SUBSET) if one.features else tag("span", "none")
+    return tag(
+        "tr",
+        tag("td", f"{one.size:,}", class_="num"),
+        tag("th", tag("b", names) if selected else names, scope="row"),
+        tag("td", number(one.score, 6), class_="num"),
+    )
+
+
+METRICS = {
+    "r2": "the share of the variance that is predicted (R²)",
+    "accuracy": "the share of rows whose class is predicted correctly",
+    "explained deviance": "the share of the deviance that is predicted",
+    "concordance": "the share of pairs of rows whose order of events is predicted correctly",
+}
+
+
+def stability_sentences(found: Stability, path: SelectionPath) -> str:
+    """The result of repeating the selection on half-samples, in plain words."""
+    stable = found.selected(STABLE)
+    named = {
+        f"Selected on at least {STABLE:.0%} of them": [j for j in path.selected if j in stable],
+        "Selected less often, so that other rows might not select them": [j for j in path.selected if j not in stable],
+        "Selected as often, but not on all rows together": [j for j in stable if j not in path.selected],
+    }
+    sentences = [f"The selection was repeated on {2 * found.n_pairs} random halves of the rows."]
+    if found.n_empty:
+        sentences.append(
+            f"On {found.n_empty} of them nothing could be fitted, because the target hardly varies there; they count "
+            "as halves that select nothing."
+        )
+    sentences += [f"{text}: {', '.join(found.names(features))}." for text, features in named.items() if features]
+    if not stable:
+        return " ".join([*sentences, f"No feature is selected on at least {STABLE:.0%} of them."])
+    sentences.append(
+        f"Among the features that reach {STABLE:.0%}, at most {number(found.false_selections(STABLE))} false ones are "
+        "expected, which are selected no more often than by a random choice (bound of Shah and Samworth 2013 for a "
+        "unimodal distribution)."
+    )
+    return " ".join(sentences)
+
+
+def holdout_sentences(found: HeldOut) -> str:
+    """The result on held-out rows, in plain words."""
+    text = (
+        f"On {found.n_rows} rows that took no part in the selection, {METRICS[found.metric]} is {number(found.score)}."
+    )
+    if found.metric == "accuracy":
+        text += f" The most frequent class has a share of {number(found.baseline)}."
+    elif found.score < found.baseline:
+        without = "a random order" if found.metric == "concordance" else "their mean"
+        text += f" This is worse than {without}, which needs no features."
+    if found.inference is not None and found.inference.rows:
+        text += (
+            f" Coefficients and {found.inference.level:.0%} intervals fitted on these rows, with "
+            f"{found.inference.standard_errors}, are not biased by the selection."
+        )
+        text += "".join(f" Note: {note}." for note in found.inference.notes)
+    return text
+
+
+def certainty_sections(path: SelectionPath, stability: Any = None, holdout: Any = None) -> list[Section]:
+    """The sections of a report on stability and held-out rows; none for what was not computed."""
+    found = []
+    if stability is not None:
+        order = sorted(range(stability.n_features), key=lambda j: (-stability.frequencies[j], j))
+        shown = [j for j in order if j in path.selected or stability.frequencies[j] >= 0.25]
+        rows = [
+            _named_row(stability.names([j])[0], [f"{stability.frequencies[j]:.0%}"], j in path.selected) for j in shown
+        ]
+        head: list[tuple[str, str | None]] = [("Feature", None), ("Frequency", "num"), ("Selected", None)]
+        caption = "Share of the half-samples on which each feature is selected."
+        found.append(
+            section(
+                "stability",
+                "Stability",
+                "How sure is the selection?",
+                tag("p", stability_sentences(stability, path)),
+                table(caption, head, rows, "steps"),
+            )
+        )
+    if holdout is not None:
+        parts: list[Html] = [tag("p", holdout_sentences(holdout))]
+        if holdout.inference is not None and holdout.inference.rows:
+            names = ("Estimate", "Std. error", "Lower", "Upper", "p-value")
+            numbers = [_named_row(r.name, [number(v) for v in r[1:]]) for r in holdout.inference.rows]
+            columns: list[tuple[str, str | None]] = [("Feature", None), *((name, "num") for name in names)]
+            parts.append(table("Coefficients on held-out rows, with intervals.", columns, numbers, "steps"))
+        found.append(section("holdout", "Held-out rows", "What holds on other rows?", *parts))
+    return found
+
+
+def _named_row(name: str, numbers: list[str], selected: bool | None = None) -> Html:
+    last = [] if selected is None else [tag("td", "yes" if selected else "")]
+    return tag("tr", tag("th", name, scope="row"), *(tag("td", text, class_="num") for text in numbers), *last)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from dropstep.presentation.text import number, p_value, plain, table
+from dropstep.report.text import number, p_value, plain, table
 from dropstep.result import CAVEAT, Coefficient, Coefficients
 
 DEPENDENT = "linear combination of the others"

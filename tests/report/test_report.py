@@ -13,11 +13,11 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
 from dropstep import FBED, Exhaustive, MallowsCp, SelectionPath, Significance, Step, StopReason, select
-from dropstep.presentation import summary
-from dropstep.presentation.html import Html, feature_name, feature_names, tag, text
-from dropstep.presentation.report import report_html, save_report
-from dropstep.presentation.svg import path_svg, ticks
-from dropstep.presentation.text import count, number, short
+from dropstep.report import quantities as summary
+from dropstep.report import report_html, save_report
+from dropstep.report.charts import path_svg, ticks
+from dropstep.report.html import Html, feature_name, feature_names, tag, text
+from dropstep.report.text import count, number, short
 
 INLINE = {"a", "b", "bdi", "code", "span", "wbr"}
 VOID = {"br", "col", "link", "meta", "wbr"}
@@ -247,7 +247,7 @@ def test_a_package_that_is_not_installed_has_no_version(
     def missing(package: str) -> str:
         raise PackageNotFoundError(package)
 
-    monkeypatch.setattr("dropstep.presentation.report.sections.version", missing)
+    monkeypatch.setattr("dropstep.report.sections.version", missing)
     assert "dropstep unknown numpy unknown" in Page(report_html(diabetes)).text
 
 

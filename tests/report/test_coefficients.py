@@ -12,9 +12,9 @@ from sklearn.linear_model import LinearRegression
 
 from dropstep import SelectionPath, select
 from dropstep.cli import main
-from dropstep.presentation.coefficients import DEPENDENT, label, lines
-from dropstep.presentation.report import report_html
-from dropstep.presentation.text import number, p_value
+from dropstep.report import report_html
+from dropstep.report.coefficient_table import DEPENDENT, label, lines
+from dropstep.report.text import number, p_value
 from dropstep.result import CAVEAT
 from test_report import EVIL, Page, rows_of
 

@@ -17,7 +17,7 @@ from sklearn.datasets import load_breast_cancer, load_digits
 import datasets
 from browser.chromium import Chromium, chromium, executable
 from dropstep import SelectionPath, select
-from dropstep.presentation.comparison import Compared, comparison_html
+from dropstep.report.comparison_page import Compared, comparison_html
 from test_report import EVIL, crooked
 
 AXE = File(__file__).parents[1] / "browser" / "node_modules" / "axe-core" / "axe.min.js"

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from dropstep.files import atomic_files
-from dropstep.presentation.html import tag
-from dropstep.presentation.notebook import path_html
-from dropstep.presentation.report import answers, certainty, sections
-from dropstep.presentation.report.page import page
-from dropstep.presentation.text import count
+from dropstep.report import answers, sections
+from dropstep.report.html import tag
+from dropstep.report.notebook import path_html
+from dropstep.report.page import page
+from dropstep.report.text import count
 from dropstep.result import Evidence, SelectionPath
 
 __all__ = ["path_html", "report_html", "save_report"]
@@ -64,7 +64,7 @@ def report_html(
     )
     parts = sections.all_sections(path, command, data, evidence)
     after = next(i for i, part in enumerate(parts) if part.key == "methods")
-    parts[after:after] = certainty.sections(path, stability, holdout)
+    parts[after:after] = sections.certainty_sections(path, stability, holdout)
     return page(heading, header, parts)
 
 

@@ -1,1 +1,0 @@
-"""Presentation: tables, figures and reports of a path."""
