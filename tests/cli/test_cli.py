@@ -236,11 +236,6 @@ def test_a_reader_that_goes_away(wine):
     assert done.stdout.strip() in ("0", "141")  # 0 when everything fitted into the pipe before it closed
 
 
-def test_demo_is_the_demo(capsys, monkeypatch):
-    monkeypatch.setattr("dropstep.demo.comparison.main", lambda: print("the demo"))
-    assert run(capsys, "demo") == (0, "the demo\n", "")
-
-
 def test_json_has_no_numbers_that_json_lacks():
     text = as_json({"a": [float("inf"), float("nan"), 1.5], "b": (1, None)})
     assert json.loads(text) == {"a": [None, None, 1.5], "b": [1, None]}

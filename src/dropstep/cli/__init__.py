@@ -1,4 +1,4 @@
-"""The command line: dropstep select, compare, moments, demo, columns, schema and completion.
+"""The command line: dropstep select, compare, moments, columns and completion.
 
 Everything else is imported when needed, under the handlers of `main`: importing NumPy takes long enough to be
 interrupted.
@@ -123,23 +123,13 @@ def _command(parser: argparse.ArgumentParser, args: argparse.Namespace, line: st
         from dropstep.cli.moments import run as run_moments
 
         return run_moments(args, line)
-    if args.command == "demo":
-        from dropstep.demo.comparison import main as run_demo
-
-        run_demo()
-        return DONE
-    from dropstep.cli.output import as_json, show
+    from dropstep.cli.output import show
 
     if args.command == "columns":
         from dropstep.cli.naming import column_names
         from dropstep.report.text import printable
 
         show("\n".join(map(printable, column_names(args.file))))
-        return DONE
-    if args.command == "schema":
-        from dropstep.cli.schema import schema
-
-        show(as_json(schema(args.document)))
         return DONE
     from dropstep.cli.completion import script
 

@@ -13,7 +13,6 @@ from dropstep.cli.moments import add_parser as add_moments
 from dropstep.cli.naming import brief
 from dropstep.cli.options import add_compare, add_search, add_select, add_table
 from dropstep.cli.output import labelled
-from dropstep.cli.schema import DOCUMENTS
 from dropstep.cli.suggestions import option_hint, target_hint
 from dropstep.readers.wording import shortened
 from dropstep.report.text import printable
@@ -92,17 +91,9 @@ def build_parser() -> Parser:
 
 def _add_others(commands: argparse._SubParsersAction[Parser]) -> None:
     """The commands that read no table."""
-    commands.add_parser(
-        "demo",
-        help="a selection with its report, and the paper's comparison",
-        description="A selection on real data with its report, then the paper's comparison, in a minute.",
-    )
     columns = commands.add_parser("columns", help="print the names of the columns of a table")
     columns.description = "Print the names of the columns of a table, one per line."
     columns.add_argument("file", metavar="FILE", help="CSV, TSV, Parquet or Arrow, gzipped or not")
-    schema = commands.add_parser("schema", help="print the JSON Schema of a document")
-    schema.description = "Print the JSON Schema of the output of --format json; plan is that of select --dry-run."
-    schema.add_argument("document", choices=DOCUMENTS)
     add_moments(commands, add_table, add_search)
     completion = commands.add_parser("completion", help="print a shell completion script", epilog=COMPLETION)
     completion.description = "Print a script that completes commands and options in a shell."
