@@ -10,10 +10,10 @@ from jsonschema import Draft202012Validator
 
 from commands import DOCUMENTS, SCHEMA, answer, write_people, write_towns
 from dropstep.models.least_squares.criteria import CRITERIA
+from dropstep.parameters import ENTRIES
 from dropstep.readers.columns import ColumnKind
 from dropstep.result import Action, Phase, StopReason
 from dropstep.search.strategies import STRATEGIES
-from dropstep.select import SOLVERS
 
 MAPS = {"ranking", "classes", "errors"}  # objects whose keys are names of the user or of models
 
@@ -46,7 +46,7 @@ def test_the_schema_is_valid_and_strict():
 def test_values_are_those_of_the_program():
     shared = SCHEMA["$defs"]
     assert shared["columns"]["items"]["properties"]["type"]["enum"] == list(get_args(ColumnKind))
-    assert {"auto", *shared["solver"]["enum"]} == {*SOLVERS, "fits"}
+    assert {"auto", *shared["solver"]["enum"]} == {*ENTRIES["solver"].domain.choices, "fits"}
     assert shared["phase"]["enum"] == list(get_args(Phase))
     assert shared["step"]["properties"]["action"]["enum"] == list(get_args(Action))
     reasons = shared["select"]["properties"]["stop"]["properties"]["reason"]["enum"]

@@ -7,13 +7,11 @@ import argparse
 from dropstep.cli.certainty import halves, share
 from dropstep.cli.specs import criterion_of, model_of, strategy_of
 from dropstep.cli.values import character, integer_from, jobs_of, seconds_of, separator, strategies, threshold
-from dropstep.data.missing import MISSING as MISSING_CHOICES
 from dropstep.models.families import MODELS
 from dropstep.models.glm.criteria import CRITERIA as OF_LIKELIHOODS
 from dropstep.models.least_squares.criteria import CRITERIA
 from dropstep.readers.columns import MISSING
 from dropstep.search.strategies import STRATEGIES
-from dropstep.select import SOLVERS
 
 
 def add_table(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +39,7 @@ def add_table(parser: argparse.ArgumentParser) -> None:
     )
     layout.add_argument(
         "--missing",
-        choices=(*MISSING_CHOICES, "drop-columns"),
+        choices=("error", "drop", "level", "drop-columns"),
         default="error",
         help="drop rows or columns with missing or infinite values, or make missing text a level (default: error)",
     )
@@ -189,7 +187,7 @@ def _add_parameters(search: argparse._ArgumentGroup) -> None:
     )
     search.add_argument(
         "--solver",
-        choices=SOLVERS,
+        choices=("auto", "gram", "columns"),
         default="auto",
         help="precompute the Gram matrix, or compute its rows on demand (default: by cost)",
     )

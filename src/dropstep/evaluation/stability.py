@@ -310,8 +310,9 @@ def stability(
         weights that are not whole numbers, and those of an estimator, stay with their row.
     sample_groups : array-like of shape (n_samples,) or str, default=None
         Groups of dependent rows, which stay in one half.
-    strategy, model, criterion, enter, leave, drop, max_features, include, exclude, groups, missing, solver, cv, n_jobs
-        The parameters of `Selector`; `n_jobs` is the number of processes that search pairs.
+    {names}
+        The parameters of `Selector`; `n_jobs` is the number of processes that search pairs, and `max_time` and
+        `checkpoint` do not apply.
 
     Returns
     -------

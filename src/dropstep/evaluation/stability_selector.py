@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from dropstep.evaluation.stability import Stability, stability
-from dropstep.parameters import Parameters
+from dropstep.parameters import Parameters, documented
 from dropstep.result import STABLE
 from dropstep.selector import Selector, input_attributes
 
@@ -26,13 +26,13 @@ class StabilityParameters(Parameters):
 OWN = tuple(field.name for field in fields(StabilityParameters)[len(fields(Parameters)) :])
 
 
+@documented
 class StabilitySelector(Selector, StabilityParameters):
     """Feature selection by the frequency of selection on random halves of the rows (Shah and Samworth 2013).
 
     Parameters
     ----------
-    strategy, model, criterion, enter, leave, drop, max_features, include, exclude, groups, missing, solver, cv, \
-n_jobs, random_state, max_time, checkpoint
+    {names}
         The parameters of `Selector`, for the selection on each half. `n_jobs` is the number of processes that search
         pairs, `random_state` also seeds the halves; `max_time` and `checkpoint` do not apply.
     n_pairs : int, default=50
