@@ -14,7 +14,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from dropstep.synonyms import unknown_parameter, with_hints
 
@@ -34,8 +34,7 @@ Command = Literal["select", "compare", "moments"]
 # --- values ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Domain:
+class Domain(NamedTuple):
     """The values that a parameter or an option takes.
 
     Attributes
@@ -110,8 +109,7 @@ FILE = Domain("the name of a file", lambda value: isinstance(value, str | os.Pat
 # --- entries ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(NamedTuple):
     """How a parameter is given on the command line.
 
     Attributes
@@ -141,8 +139,7 @@ class Option:
     repeated: bool = False
 
 
-@dataclass(frozen=True)
-class Parameter:
+class Parameter(NamedTuple):
     """What is known of a parameter.
 
     Attributes
@@ -449,9 +446,6 @@ def checked_seed(random_state: Any) -> int:
 
 # --- signatures and docstrings ---------------------------------------------------------------------------------------
 
-_HEAD = re.compile(r"^(\w+(?:, \w+)*)(?: :.*)?$", re.MULTILINE)
-
-
 def documented(described: Described) -> Described:
     """Complete a docstring from the entries of the parameters that it does not describe itself.
 
@@ -459,7 +453,7 @@ def documented(described: Described) -> Described:
     """
     if described.__doc__:  # none with python -OO
         text = inspect.cleandoc(described.__doc__)
-        own = {name for head in _HEAD.findall(text) for name in head.split(", ")}
+        own = {name for head in re.findall(r"^(\w+(?:, \w+)*)(?: :.*)?$", text, re.MULTILINE) for name in head.split(", ")}
         rest = [entry for name, entry in ENTRIES.items() if name not in own]
         text = text.replace("{names}", ", ".join(entry.name for entry in rest))
         described.__doc__ = text.replace("{parameters}", "\n".join(entry.documentation() for entry in rest))
