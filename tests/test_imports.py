@@ -24,7 +24,7 @@ USED = """
 import json, sys
 import numpy as np
 from dropstep import select
-from dropstep.cli.specs import criterion_of
+from dropstep.cli.values import criterion_of
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 4))
 y = X[:, 2] + rng.normal(size=60)

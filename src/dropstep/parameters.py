@@ -446,6 +446,7 @@ def checked_seed(random_state: Any) -> int:
 
 # --- signatures and docstrings ---------------------------------------------------------------------------------------
 
+
 def documented(described: Described) -> Described:
     """Complete a docstring from the entries of the parameters that it does not describe itself.
 
@@ -453,7 +454,9 @@ def documented(described: Described) -> Described:
     """
     if described.__doc__:  # none with python -OO
         text = inspect.cleandoc(described.__doc__)
-        own = {name for head in re.findall(r"^(\w+(?:, \w+)*)(?: :.*)?$", text, re.MULTILINE) for name in head.split(", ")}
+        own = {
+            name for head in re.findall(r"^(\w+(?:, \w+)*)(?: :.*)?$", text, re.MULTILINE) for name in head.split(", ")
+        }
         rest = [entry for name, entry in ENTRIES.items() if name not in own]
         text = text.replace("{names}", ", ".join(entry.name for entry in rest))
         described.__doc__ = text.replace("{parameters}", "\n".join(entry.documentation() for entry in rest))

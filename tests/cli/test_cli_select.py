@@ -15,8 +15,8 @@ from sklearn.datasets import load_wine
 
 import dropstep
 from commands import answer, chosen, run, write_people
+from dropstep.cli.facts import _bytes
 from dropstep.cli.output import output_files
-from dropstep.cli.plan import _bytes
 
 
 @pytest.fixture

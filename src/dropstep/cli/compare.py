@@ -8,10 +8,9 @@ from typing import Any
 
 from dropstep import __version__
 from dropstep.cli import facts, output
-from dropstep.cli.colour import painted
-from dropstep.cli.design import PARAMETERS, Design, read_design
-from dropstep.cli.naming import in_options
-from dropstep.cli.progress import Progress
+from dropstep.cli.design import Design, read_design
+from dropstep.cli.naming import in_options, parameters_of
+from dropstep.cli.output import Progress, painted
 from dropstep.evaluation.compare import compare
 from dropstep.evaluation.comparison import ALL, NONE, Comparison, Row
 from dropstep.search.strategies import ONE_MOVE_AT_A_TIME
@@ -37,19 +36,19 @@ def run(args: argparse.Namespace, command: str) -> int:
             strata=design.rows.strata,
             svm=args.svm,
             tick=progress.update,
-            **{name: getattr(args, name) for name in PARAMETERS} | design.parameters,
+            **parameters_of(args) | design.parameters,
         )
     results = [_result(row, design) for row in found.rows]
     refusals = [f"{row['strategy']} did not run: {row['refusal']}" for row in results if row["refusal"]]
     path = next((row.path for row in found.rows if row.path is not None), None)
     notes = design.notes_with(design.sample.notes if path is None else path.notes)
-    facts.print_notes([*notes, *refusals], quiet=args.quiet)
+    output.print_notes([*notes, *refusals], quiet=args.quiet)
     _write(design, found, results, notes, args, command)
     if args.format == "json":
         output.show(_as_json(design, found, results, notes, args, command))
     else:
         output.show(_as_table(design, found, results, args) if args.format == "table" else _as_csv(results))
-    facts.print_written([args.report], quiet=args.quiet)
+    output.print_written([args.report], quiet=args.quiet)
     return 0
 
 

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
 from operator import add
 from typing import Any
 
 from dropstep.cli import output
-from dropstep.cli.certainty import Certainty
 from dropstep.cli.design import Design, read_design
-from dropstep.cli.facts import print_notes
-from dropstep.cli.naming import find_all, in_options
-from dropstep.cli.progress import Progress
-from dropstep.cli.select import as_csv
-from dropstep.cli.select_json import as_data
+from dropstep.cli.formats import as_csv, as_data
+from dropstep.cli.naming import find_all, in_options, parameters_of
+from dropstep.cli.output import Progress, print_notes
 from dropstep.cli.streamed import StreamedDesign, is_large, streamed_design
 from dropstep.cli.table_input import AnyDesign
 from dropstep.data.encoding import Encoding
@@ -25,61 +21,13 @@ from dropstep.data.moments import Moments, of_rows, refuse_extreme
 from dropstep.data.rearrange import with_levels
 from dropstep.models.families import as_family
 from dropstep.models.least_squares.family import LeastSquaresFamily
-from dropstep.readers.wording import counted
 from dropstep.report.text import printable
 from dropstep.result import SelectionPath
 from dropstep.select import select
+from dropstep.wording import counted
 
 ENDING = (".npz",)
 MIN_ROWS_PER_CELL = 10  # rows of a class, or of a level, that are few enough to reveal something about single rows
-MOMENTS = """\
-Moments are counts, means and the scatter matrix of the columns. Those of several files can be added, and a selection
-from the sum equals that from all rows together, so that sites that may not share rows can share moments.
-
-They are not anonymous: the means of a level or class with few rows are almost the rows themselves. `make` warns below
-10 rows. Text columns become one column per level, and levels that only some files have are added as such.
-
-examples (dropstep --help shows how to make wine.csv):
-  dropstep moments make wine.csv --target class --output site1.npz
-  dropstep moments add site1.npz site2.npz --output all.npz
-  dropstep moments select all.npz --strategy stepwise
-"""
-NOT_GIVEN = {"include": None, "groups": None, "offset": None, "strata": None, "groups_column": None, "solver": "auto"}
-
-
-def add_parser(commands: Any, add_table: Callable[..., None], add_search: Callable[..., Any]) -> None:
-    """Add the command and its three actions to the parser."""
-    parser = commands.add_parser("moments", help="make, add and select from moments", epilog=MOMENTS)
-    parser.description = "Selection without sharing rows: moments of files, their sums, and selections from them."
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
-
-    make = actions.add_parser("make", help="moments of the rows of a file", epilog=MOMENTS)
-    add_table(make)
-    make.add_argument("--model", choices=("auto", "linear", "discriminant"), default="auto", help="kind of target")
-    make.add_argument("--weights", metavar="COL", help="sample weights; a weight of 2 counts the row twice")
-    make.add_argument("--exclude", action="append", metavar="COLS", help="columns to omit")
-    make.set_defaults(**NOT_GIVEN)
-    _add_output(make)
-
-    total = actions.add_parser("add", help="the moments of all rows of several files", epilog=MOMENTS)
-    total.add_argument("files", nargs="+", metavar="FILE", help="files of moments (.npz)")
-    _add_output(total)
-
-    chosen = actions.add_parser("select", help="select features from moments", epilog=MOMENTS)
-    chosen.add_argument("files", nargs="+", metavar="FILE", help="files of moments (.npz), which are added")
-    add_search(chosen)
-    chosen.add_argument("--report", metavar="FILE", help="write an HTML report to FILE")
-    chosen.add_argument("--overwrite", action="store_true", help="replace existing files")
-    chosen.add_argument("--format", choices=("table", "json", "csv"), default="table", help="format of standard output")
-    chosen.add_argument("--quiet", action="store_true", help="print no notes")
-    chosen.add_argument("--traceback", action="store_true", help="print the traceback of an error")
-
-
-def _add_output(parser: Any) -> None:
-    parser.add_argument("--output", metavar="FILE", required=True, help="write the moments to FILE (.npz)")
-    parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
-    parser.add_argument("--quiet", action="store_true", help="print no notes and no progress")
-    parser.add_argument("--traceback", action="store_true", help="print the traceback of an error")
 
 
 def run(args: argparse.Namespace, command: str) -> int:
@@ -163,8 +111,7 @@ def _select(args: argparse.Namespace, command: str) -> int:
     names = moments.features
     chosen = {option: _named(f"--{option}", getattr(args, option), names) for option in ("include", "exclude")}
     groups = [_named("--groups", [text], names) for text in args.groups or ()]
-    given = ("strategy", "model", "criterion", "enter", "leave", "drop", "max_features", "solver")
-    parameters: dict[str, Any] = {name: getattr(args, name) for name in given} | chosen | {"groups": groups or None}
+    parameters: dict[str, Any] = parameters_of(args) | chosen | {"groups": groups or None}
     path = select(moments, **parameters, equivalents=args.format == "json" or bool(args.report))
     path = replace(path, notes=tuple(map(in_options, path.notes)))
     if args.report:
@@ -179,7 +126,7 @@ def _formatted(path: SelectionPath, moments: Moments, args: argparse.Namespace, 
     if args.format == "csv":
         return as_csv(path)
     if args.format == "json":
-        return output.as_json(as_data(_facts(moments, args.files), path, command, None, Certainty()))
+        return output.as_json(as_data(_facts(moments, args.files), path, command))
     return "\n".join(printable(line) for line in str(path).splitlines())
 
 

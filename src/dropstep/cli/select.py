@@ -7,55 +7,49 @@ import sys
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from dropstep.cli import INTERRUPTED, facts, output
-from dropstep.cli.certainty import Certainty, as_text, certainty, split
-from dropstep.cli.colour import painted
-from dropstep.cli.design import FITS, PARAMETERS, Design, read_design
-from dropstep.cli.naming import in_options
-from dropstep.cli.plan import planned
-from dropstep.cli.progress import Progress
-from dropstep.cli.select_json import as_data
+from dropstep.cli.design import Design, read_design
+from dropstep.cli.formats import Certainty, as_csv, as_data, as_text
+from dropstep.cli.naming import in_options, parameters_of
 from dropstep.cli.streamed import is_large, streamed_design
 from dropstep.cli.table_input import AnyDesign
-from dropstep.readers.wording import counted
-from dropstep.report.coefficient_table import columns, sentences
-from dropstep.report.quantities import moves, reversals
-from dropstep.report.text import MAX_TEXT_WIDTH, count, plain, printable, shortened
-from dropstep.report.verdict import next_step, verdict
+from dropstep.readers.errors import ReadError
+from dropstep.report.text import printable
 from dropstep.result import Evidence, SelectionPath, Step, StopReason
 from dropstep.search.strategies import as_strategy
 from dropstep.select import select
+from dropstep.wording import counted
 
-MAX_SHARES = 10  # features whose stability the table shows
+MIN_ROWS = 3  # of the selection, and of those that are held out
 
 
 def run(args: argparse.Namespace, command: str) -> int:
     """Run the command and return the exit code; the result of a search that was interrupted is only shown."""
     _check_files(args)
     interrupted = False
-    with Progress(quiet=args.quiet) as progress:
+    with output.Progress(quiet=args.quiet) as progress:
         design = streamed_design(args, progress) if is_large(args) else read_design(args, progress)
         if args.dry_run:
-            notes, result = design.notes_with(design.known.notes), planned(design, args, command)
+            notes, result = design.notes_with(design.known.notes), facts.planned(design, args, command)
         else:
-            inside, outside = split(design, args)
+            inside, outside = _split(design, args)
             path = _search(inside, args, progress)
             interrupted = path.stop is StopReason.INTERRUPTED
-            found, evidence = Certainty(), None
-            if not interrupted:
-                found = certainty(inside, outside, path, args, _parameters(inside, args))
+            found = Certainty() if interrupted else _certainty(inside, outside, path, args)
             path = replace(path, notes=design.notes_with(path.notes), coefficients=design.named(path.coefficients))
             if not interrupted:
-                evidence = _assessed(inside, path, found, args, progress)
-                _write(design, path, found, args, command, evidence)
-            notes, result = path.notes, _formatted(design, path, found, args, command, evidence)
-    facts.print_notes(notes, quiet=args.quiet)
+                found = replace(found, evidence=_assessed(inside, path, found, args, progress))
+                _write(design, path, found, args, command)
+            notes, result = path.notes, _formatted(design, path, found, args, command)
+    output.print_notes(notes, quiet=args.quiet)
     output.show(result)
     if interrupted:
         _say_interrupted(args)
         return INTERRUPTED
     if not args.dry_run:
-        facts.print_written([args.output, args.report], quiet=args.quiet)
+        output.print_written([args.output, args.report], quiet=args.quiet)
         _suggest_report(args)
     return 0
 
@@ -88,7 +82,10 @@ def _check_files(args: argparse.Namespace) -> None:
             raise ValueError(f"{option} {file}: this is the file of --checkpoint; choose another name")
 
 
-def _search(design: AnyDesign, args: argparse.Namespace, progress: Progress) -> SelectionPath:
+# --- the search ------------------------------------------------------------------------------------------------------
+
+
+def _search(design: AnyDesign, args: argparse.Namespace, progress: output.Progress) -> SelectionPath:
     """Select features, and show the progress step by step."""
     bound = min(args.max_features or len(design.units), len(design.units), design.shape[0])
     selected = 0
@@ -104,62 +101,82 @@ def _search(design: AnyDesign, args: argparse.Namespace, progress: Progress) -> 
         text = f"{selected} selected, {counted(done, 'fit')} done, about {remaining:,} remaining"
         progress.update(text, done, done + remaining)
 
-    progress.restart()
-    progress.update(f"{as_strategy(args.strategy)[0]} over {counted(len(design.names), 'feature')}")
-    parameters = _parameters(design, args) | {"equivalents": bool(args.report) or args.format == "json"}
-    return select(
-        **_data(design, args), **parameters, callback=report, progress=design.report_rows(progress) or report_fit
-    )
-
-
-def _data(design: AnyDesign, args: argparse.Namespace) -> dict[str, Any]:
-    """X, y and what is given per row, without groups of rows that only parts of the rows keep together."""
     data = design.data()
     divides = args.stability or args.holdout or (args.report and not args.no_check)
     if divides and args.criterion != "cv" and isinstance(args.model, str):
-        data.pop("sample_groups", None)
-    return data
+        data.pop("sample_groups", None)  # only parts of the rows keep groups together
+    progress.restart()
+    progress.update(f"{as_strategy(args.strategy)[0]} over {counted(len(design.names), 'feature')}")
+    return select(
+        **data,
+        **parameters_of(args) | design.parameters,
+        equivalents=bool(args.report) or args.format == "json",
+        callback=report,
+        progress=design.report_rows(progress) or report_fit,
+    )
 
 
-def _parameters(design: AnyDesign, args: argparse.Namespace) -> dict[str, Any]:
-    """The parameters of select."""
-    return {name: getattr(args, name) for name in ("strategy", *PARAMETERS, *FITS)} | design.parameters
+# --- how sure a selection is -----------------------------------------------------------------------------------------
+
+
+def _split(design: AnyDesign, args: argparse.Namespace) -> tuple[AnyDesign, Design | None]:
+    """The rows of the selection, and those that are held out; None without --holdout."""
+    if not isinstance(design, Design):
+        for option in ("holdout", "stability"):
+            if getattr(args, option) is not None:
+                raise ValueError(f"--{option} needs all rows in memory, but {design.shown} is read in blocks; omit it")
+        return design, None
+    if args.holdout is None:
+        return design, None
+    from dropstep.evaluation.holdout import rows_held_out
+
+    outside = rows_held_out(design.sample, args.holdout, args.random_state or 0)
+    n = int(outside.sum())
+    if min(n, len(outside) - n) < MIN_ROWS:
+        raise ReadError(
+            f"--holdout {args.holdout:g} holds out {n} of {len(outside)} rows; both parts need at least {MIN_ROWS}"
+        )
+    return _part(design, ~outside), _part(design, outside)
+
+
+def _part(design: Design, inside: Any) -> Design:
+    return replace(
+        design, table=design.table.at(inside), y=design.y[inside], rows=design.rows.at(np.flatnonzero(inside))
+    )
+
+
+def _certainty(design: AnyDesign, outside: Design | None, path: SelectionPath, args: argparse.Namespace) -> Certainty:
+    """Stability on the rows of the selection, and the score on the rows that were held out, if requested."""
+    repeated = held = None
+    if isinstance(design, Design) and args.stability is not None:
+        from dropstep.evaluation.stability import stability
+
+        given = parameters_of(args) | {"max_time": None, "checkpoint": None} | design.parameters
+        repeated = stability(**design.data(), n_pairs=args.stability // 2, **given)
+    if outside is not None:
+        from dropstep.evaluation.holdout import held_out
+
+        held = held_out(path, outside.table, outside.y, outside.rows)
+    return Certainty(repeated, held)
 
 
 def _assessed(
-    design: AnyDesign, path: SelectionPath, found: Certainty, args: argparse.Namespace, progress: Progress
+    design: AnyDesign, path: SelectionPath, found: Certainty, args: argparse.Namespace, progress: output.Progress
 ) -> Evidence | None:
     """Stability and held-out error for the report; None without a report."""
-    if not args.report or args.no_check:
-        return None
-    if not isinstance(design, Design):
+    if not args.report or args.no_check or not isinstance(design, Design):
         return None
     from dropstep.evaluation.assess import assess
 
     progress.restart()
-    rows = design.rows
-    evidence = assess(
-        path,
-        design.table,
-        design.y,
-        sample_weight=rows.weights,
-        offset=rows.offset,
-        strata=rows.strata,
-        sample_groups=rows.groups,
-        tick=progress.update,
-        known=found.stability,
-    )
+    evidence = assess(path, **design.data(), tick=progress.update, known=found.stability)
     return replace(evidence, omitted=tuple(map(in_options, evidence.omitted)))
 
 
-def _write(
-    design: AnyDesign,
-    path: SelectionPath,
-    found: Certainty,
-    args: argparse.Namespace,
-    command: str,
-    evidence: Evidence | None,
-) -> None:
+# --- the result ------------------------------------------------------------------------------------------------------
+
+
+def _write(design: AnyDesign, path: SelectionPath, found: Certainty, args: argparse.Namespace, command: str) -> None:
     """Write the requested files: all of them, or none."""
     _check_files(args)  # again: the search may have taken long
     with output.output_files() as temporary:
@@ -170,108 +187,11 @@ def _write(
         if args.report:
             from dropstep.report import report_html
 
-            known: dict[str, Any] = {"stability": found.stability, "holdout": found.holdout, "evidence": evidence}
-            page = report_html(path, command=command, data=facts.facts(design), **known)
+            page = report_html(path, command=command, data=facts.facts(design), **vars(found))
             temporary(args.report).write_text(page, encoding="utf-8", newline="\n")
 
 
-# --- formats ---------------------------------------------------------------------------------------------------------
-
-
-def _formatted(
-    design: AnyDesign,
-    path: SelectionPath,
-    found: Certainty,
-    args: argparse.Namespace,
-    command: str,
-    evidence: Evidence | None,
-) -> str:
+def _formatted(design: AnyDesign, path: SelectionPath, found: Certainty, args: argparse.Namespace, command: str) -> str:
     if args.format == "json":
-        return output.as_json(as_data(facts.as_data(design, columns=args.columns), path, command, evidence, found))
-    return as_csv(path) if args.format == "csv" else _as_table(design, path, found, evidence)
-
-
-def _as_table(design: AnyDesign, path: SelectionPath, found: Certainty, evidence: Evidence | None) -> str:
-    """The selected features first; then all additions and removals, the coefficients, and why the search ended."""
-    rows, resampled = [], any(step.score_std_error is not None for step in path.steps)
-    made = moves(path)
-    for i, (step, _, phase) in enumerate(made, start=1):
-        certainty = step.score_std_error if resampled else None if step.test is None else step.test.p_value
-        shown = "" if certainty is None else f"{certainty:.2g}"
-        rows.append([str(i), _features(path, step), plain(step.gain, 5), plain(step.score, 6), shown, phase])
-    head = ["#", "feature", "gain", path.criterion, "std. error" if resampled else "p", "phase"]
-    gone = [i for i, move in enumerate(made) if len(move.removed) == len(move.step.features)]
-    table = [output.as_table(head, rows, "><>>><", gone)] if rows else []
-    sure = _sure(path, evidence)
-    about = [*_coefficients(path), *_best_subsets(path), *map(output.wrapped, as_text(found, path))]
-    return "\n\n".join([facts.heading(design), _selected(path), *sure, *table, *about, _summary(path)])
-
-
-def _sure(path: SelectionPath, evidence: Evidence | None) -> list[str]:
-    """How sure the selection is, where that was computed: stability, verdict, and what to do next."""
-    if evidence is None:
-        return []
-    lines = [verdict(path, evidence), *evidence.omitted, next_step(path, evidence)]
-    if evidence.frequencies is not None and path.selected:
-        shares = [f"{path.names((j,))[0]} {evidence.frequencies[j]:.0%}" for j in path.selected[:MAX_SHARES]]
-        more = f" and {len(path.selected) - MAX_SHARES:,} more" if len(path.selected) > MAX_SHARES else ""
-        lines.insert(0, f"Selected again on {evidence.n_halves} half-samples: {', '.join(shares)}{more}.")
-    return ["\n".join(output.wrapped(printable(line)) for line in lines if line)]
-
-
-def _selected(path: SelectionPath) -> str:
-    """The answer: which features."""
-    names = printable(", ".join(shortened(name, MAX_TEXT_WIDTH) for name in path.selected_names))
-    if not path.selected:
-        return painted(f"None of the {count(path.n_features, 'feature')} is selected.", "bold")
-    lead = f"{len(path.selected):,} of {count(path.n_features, 'feature')} selected: "
-    text = output.wrapped(lead + names)
-    end = len(lead.rstrip())
-    return painted(text[:end], "bold") + text[end:]
-
-
-def _summary(path: SelectionPath) -> str:
-    """How the search went, and why it ended."""
-    fits = f", {count(path.n_fits, 'fit')}" if path.n_fits else ""
-    found = reversals(path)
-    lines = [
-        f"{path.strategy} by {path.criterion} ({path.model}): score {plain(path.score, 6)}, "
-        f"{count(path.n_evaluations, 'evaluation')}{fits}.",
-        f"Stopped because {path.why}.",
-    ]
-    if found.dropped or found.removed:
-        entered = f"{len(found.dropped):,} ({len(found.entered):,} entered later)"
-        lines.append(f"Dropped: {entered}; removed: {len(found.removed):,}.")
-    return "\n".join(output.wrapped(printable(line)) for line in lines)
-
-
-def _best_subsets(path: SelectionPath) -> list[str]:
-    """The table of the best sets of each size."""
-    if path.subsets is None:
-        return []
-    rows = [[str(one.size), f"{one.score:.6g}", ", ".join(path.names(one.features))] for one in path.subsets.sets]
-    return [output.as_table(["size", path.criterion, "best sets"], rows, ">><")]
-
-
-def _coefficients(path: SelectionPath) -> list[str]:
-    """The table of coefficients, and what it shows."""
-    if path.coefficients is None or not path.selected:
-        return []
-    return [output.as_table(*columns(path.coefficients)), output.wrapped(sentences(path.coefficients))]
-
-
-def _features(path: SelectionPath, step: Step) -> str:
-    """The features of a step, or their number if a start step has too many to list."""
-    names = " + ".join(path.names(step.features))
-    too_long = step.phase == "start" and len(names) > MAX_TEXT_WIDTH
-    return f"{len(step.features)} features" if too_long else names
-
-
-def as_csv(path: SelectionPath) -> str:
-    """All additions and removals as CSV."""
-    head = ["order", "feature", "phase", "action", "gain", "score"]
-    rows = [
-        [i, " + ".join(path.names(step.features)), step.phase, step.action, step.gain, step.score]
-        for i, (step, _, _) in enumerate(moves(path), start=1)
-    ]
-    return output.as_csv([head, *rows])
+        return output.as_json(as_data(facts.as_data(design, columns=args.columns), path, command, found))
+    return as_csv(path) if args.format == "csv" else as_text(path, facts.heading(design), found)

@@ -15,8 +15,9 @@ from dropstep.data.sample import Rows
 from dropstep.evaluation.bounds import Assumption, bound
 from dropstep.evaluation.halves import Half, half_samples, repeated
 from dropstep.parameters import checked_seed, with_parameters
-from dropstep.report.text import count, plain_names
+from dropstep.report.text import plain_names
 from dropstep.result import STABLE, feature_names, import_pandas
+from dropstep.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,7 +107,7 @@ class Stability:
             f"{name} {self.frequencies[j]:.0%}" for name, j in zip(self.names(often.tolist()), often, strict=True)
         ]
         found = plain_names(shares) if shares else f"no feature on {MIN_LISTED:.0%} of them or more"
-        return f"selected on {count(2 * self.n_pairs, 'half-sample')}: {found}"
+        return f"selected on {counted(2 * self.n_pairs, 'half-sample')}: {found}"
 
     @property
     def n_pairs(self) -> int:

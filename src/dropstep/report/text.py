@@ -109,11 +109,6 @@ def short(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
-def count(n: int, singular: str, plural: str | None = None) -> str:
-    """Format a count with its noun: "1 feature", "1,200 features"."""
-    return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
-
-
 def plain_names(features: Iterable[str], limit: int = 8) -> str:
     """List the names of features; past `limit`, only how many more there are."""
     names = list(features)

@@ -1,6 +1,8 @@
-"""Counts with their nouns, and texts short enough to quote in a message."""
+"""Counts with their nouns, and texts and lists short enough to quote in a message."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 MAX_QUOTE = 40  # characters of a cell or name in a message
 
@@ -18,3 +20,9 @@ def shortened(text: str, limit: int = MAX_QUOTE) -> str:
 def quoted(text: str) -> str:
     """Quote a cell or a name, shortened if it is long."""
     return repr(text) if len(text) <= MAX_QUOTE else f"{text[:MAX_QUOTE] + '…'!r} ({len(text):,} characters)"
+
+
+def listed(names: Sequence[str], limit: int = 5) -> str:
+    """List a few names, and how many more there are."""
+    shown = ", ".join(quoted(name) for name in names[:limit])
+    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
