@@ -26,7 +26,7 @@ from dropstep.search.rules import Significance
 
 
 def test_every_parameter_of_selector_has_an_option():
-    names = set(inspect.signature(dropstep.Selector).parameters) - {"cv", "n_jobs", "random_state"}
+    names = set(inspect.signature(dropstep.Selector).parameters)
     args = build_parser().parse_args(["select", "x.csv", "--target", "y"])
     assert names <= vars(args).keys()
 
@@ -223,7 +223,7 @@ def test_exit_codes(wine, capsys, monkeypatch, error, code, sentence):
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr("dropstep.cli.select.select", fail)
+    monkeypatch.setattr("dropstep.cli.select_command.select", fail)
     assert main(["select", wine, "--target", "class", "--output", "few.csv"]) == code
     assert sentence in capsys.readouterr().err
     assert os.listdir() == ["wine.csv"]

@@ -105,7 +105,7 @@ def _run(arguments: list[str]) -> int:
 
 def _command(parser: argparse.ArgumentParser, args: argparse.Namespace, line: str) -> int:
     if args.command in ("select", "compare", "moments"):
-        return int(import_module(f"dropstep.cli.{args.command}").run(args, line))
+        return int(import_module(f"dropstep.cli.{args.command}_command").run(args, line))
     from dropstep.cli.output import show
 
     if args.command == "columns":

@@ -243,6 +243,7 @@ def duration(seconds: float) -> str:
 
 # --- files -----------------------------------------------------------------------------------------------------------
 
+PAGE_ENDINGS = (".html", ".htm")
 TABLE_ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 
 

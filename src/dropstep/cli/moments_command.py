@@ -13,7 +13,6 @@ from dropstep.cli import output
 from dropstep.cli.design import Design, read_design
 from dropstep.cli.formats import as_csv, as_data
 from dropstep.cli.naming import find_all, in_options, parameters_of
-from dropstep.cli.output import Progress, print_notes
 from dropstep.cli.streamed import StreamedDesign, is_large, streamed_design
 from dropstep.cli.table_input import AnyDesign
 from dropstep.data.encoding import Encoding
@@ -37,11 +36,11 @@ def run(args: argparse.Namespace, command: str) -> int:
 
 def _make(args: argparse.Namespace, command: str) -> int:
     output.check_writable("--output", args.output, [args.file], ENDING, overwrite=args.overwrite)
-    with Progress(quiet=args.quiet) as progress:
+    with output.Progress(quiet=args.quiet) as progress:
         design: AnyDesign = streamed_design(args, progress) if is_large(args) else read_design(args, progress)
         moments = _moments_of(design)
         moments.save(args.output)
-    print_notes((*design.notes_with(design.known.notes), *_small_cells(moments)), quiet=args.quiet)
+    output.print_notes((*design.notes_with(design.known.notes), *_small_cells(moments)), quiet=args.quiet)
     output.show(_written(moments, args.output))
     return 0
 
@@ -104,7 +103,7 @@ def _written(moments: Moments, file: str) -> str:
 
 
 def _select(args: argparse.Namespace, command: str) -> int:
-    output.check_writable("--report", args.report, args.files, (".html", ".htm"), overwrite=args.overwrite)
+    output.check_writable("--report", args.report, args.files, output.PAGE_ENDINGS, overwrite=args.overwrite)
     if not isinstance(as_family(args.model), LeastSquaresFamily):
         raise ValueError("--model: moments suffice for linear and discriminant models only; use dropstep select FILE")
     moments = _total(args.files)
@@ -117,7 +116,7 @@ def _select(args: argparse.Namespace, command: str) -> int:
     if args.report:
         with output.output_files() as temporary:
             temporary(args.report).write_text(path.report() or "", encoding="utf-8", newline="\n")
-    print_notes(path.notes, quiet=args.quiet)
+    output.print_notes(path.notes, quiet=args.quiet)
     output.show(_formatted(path, moments, args, command))
     return 0
 

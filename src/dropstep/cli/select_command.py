@@ -73,7 +73,7 @@ def _suggest_report(args: argparse.Namespace) -> None:
 def _check_files(args: argparse.Namespace) -> None:
     """Raise if an output file cannot be written, exists already, or is used for something else."""
     output.check_writable("--output", args.output, [args.file], output.TABLE_ENDINGS, overwrite=args.overwrite)
-    output.check_writable("--report", args.report, [args.file], (".html", ".htm"), overwrite=args.overwrite)
+    output.check_writable("--report", args.report, [args.file], output.PAGE_ENDINGS, overwrite=args.overwrite)
     if args.checkpoint is None:
         return
     output.check_no_input("--checkpoint", args.checkpoint, [args.file])
