@@ -450,16 +450,15 @@ def checked_seed(random_state: Any) -> int:
 def documented(described: Described) -> Described:
     """Complete a docstring from the entries of the parameters that it does not describe itself.
 
-    The line "{parameters}" becomes their entries, and in a line "{names}" their names take the place of that word.
+    They take the place of the line "{parameters}".
     """
     if described.__doc__:  # none with python -OO
         text = inspect.cleandoc(described.__doc__)
         own = {
             name for head in re.findall(r"^(\w+(?:, \w+)*)(?: :.*)?$", text, re.MULTILINE) for name in head.split(", ")
         }
-        rest = [entry for name, entry in ENTRIES.items() if name not in own]
-        text = text.replace("{names}", ", ".join(entry.name for entry in rest))
-        described.__doc__ = text.replace("{parameters}", "\n".join(entry.documentation() for entry in rest))
+        rest = [entry.documentation() for name, entry in ENTRIES.items() if name not in own]
+        described.__doc__ = text.replace("{parameters}", "\n".join(rest))
     return described
 
 

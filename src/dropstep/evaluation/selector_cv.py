@@ -148,10 +148,7 @@ class SelectorCV(ParametersCV, Selector):
 
     Parameters
     ----------
-    {names}
-        The parameters of `Selector`. With `enter` at "auto", paths visit every size up to `max_features`; otherwise
-        they end where no candidate may enter. `max_time` limits the selection on all rows; `checkpoint` is not
-        available.
+    {parameters}
     max_features : int or None, default=None
         Largest number of features that is compared; None compares up to 100, as far as the rows suffice.
     cv : int, splitter or iterable, default=None
@@ -175,6 +172,9 @@ class SelectorCV(ParametersCV, Selector):
 
     Notes
     -----
+    With `enter` at "auto", paths visit every size up to `max_features`; otherwise they end where no candidate may
+    enter. `max_time` limits the selection on all rows; `checkpoint` is not available.
+
     The loss is the mean squared error of linear regression, the log loss of classes, the mean deviance of counts and of
     positive numbers, the partial-likelihood deviance per event of survival times, and the negative score of an
     estimator. The folds read every size off one path: of several selections of a size the one with the best score.

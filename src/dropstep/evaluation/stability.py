@@ -306,14 +306,12 @@ def stability(
         Number of complementary pairs; the selection is made on twice as many half-samples.
     random_state : int or None, default=None
         Seed of the halves, and of estimators; None is 0.
+    {parameters}
     sample_weight, offset, strata, metadata : array-like of shape (n_samples,), default=None
         As in `select`. A row with a weight of 3 is three observations, which are dealt to the halves one by one;
         weights that are not whole numbers, and those of an estimator, stay with their row.
     sample_groups : array-like of shape (n_samples,) or str, default=None
         Groups of dependent rows, which stay in one half.
-    {names}
-        The parameters of `Selector`; `n_jobs` is the number of processes that search pairs, and `max_time` and
-        `checkpoint` do not apply.
 
     Returns
     -------
@@ -321,6 +319,8 @@ def stability(
 
     Notes
     -----
+    `n_jobs` is the number of processes that search pairs; `max_time` and `checkpoint` do not apply.
+
     For least squares with many more rows than features, the moments of 32 random blocks of rows are computed once, and
     a half is the sum of 16 blocks: every half is a random half of the rows, and the rows are read once.
     """

@@ -32,9 +32,7 @@ class StabilitySelector(Selector, StabilityParameters):
 
     Parameters
     ----------
-    {names}
-        The parameters of `Selector`, for the selection on each half. `n_jobs` is the number of processes that search
-        pairs, `random_state` also seeds the halves; `max_time` and `checkpoint` do not apply.
+    {parameters}
     n_pairs : int, default=50
         Number of complementary pairs of halves.
     threshold : float, default=0.75
@@ -59,6 +57,9 @@ class StabilitySelector(Selector, StabilityParameters):
 
     Notes
     -----
+    The parameters of `Selector` are those of the selection on each half. `n_jobs` is the number of processes that
+    search pairs, `random_state` also seeds the halves; `max_time` and `checkpoint` do not apply.
+
     A row with a weight of 2 is two observations, which may be in different halves. Observations are dealt in the order
     of the table, so that another order of the rows, as another seed, gives other halves.
 
