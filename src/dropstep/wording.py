@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 MAX_QUOTE = 40  # characters of a cell or name in a message
 
@@ -23,6 +23,16 @@ def quoted(text: str) -> str:
 
 
 def listed(names: Sequence[str], limit: int = 5) -> str:
+    """List a few names in quotation marks, and how many more there are."""
+    return ", ".join(map(quoted, names[:limit])) + more(names, limit)
+
+
+def plain_names(names: Iterable[str], limit: int = 8) -> str:
     """List a few names, and how many more there are."""
-    shown = ", ".join(quoted(name) for name in names[:limit])
-    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
+    found = list(names)
+    return ", ".join(found[:limit]) + more(found, limit)
+
+
+def more(names: Sequence[str], limit: int) -> str:
+    """How many names there are past the limit of a list."""
+    return f" and {len(names) - limit:,} more" if len(names) > limit else ""

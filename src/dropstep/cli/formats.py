@@ -12,10 +12,10 @@ from dropstep.cli import output
 from dropstep.report.coefficient_table import columns, label, sentences
 from dropstep.report.quantities import Entry, entries, moves, reversals
 from dropstep.report.sections import holdout_sentences, stability_sentences
-from dropstep.report.text import MAX_TEXT_WIDTH, more, plain, printable, shortened
+from dropstep.report.text import MAX_TEXT_WIDTH, clipped, plain, printable
 from dropstep.report.verdict import next_step, verdict
 from dropstep.result import STABLE, Coefficients, Evidence, SelectionPath, Step
-from dropstep.wording import counted
+from dropstep.wording import counted, plain_names
 
 if TYPE_CHECKING:
     from dropstep.evaluation.holdout import HeldOut
@@ -53,7 +53,7 @@ def _selected(path: SelectionPath) -> str:
     if not path.selected:
         return output.painted(f"None of the {counted(path.n_features, 'feature')} is selected.", "bold")
     lead = f"{len(path.selected):,} of {counted(path.n_features, 'feature')} selected:"
-    text = _wrapped(f"{lead} {', '.join(shortened(name, MAX_TEXT_WIDTH) for name in path.selected_names)}")
+    text = _wrapped(f"{lead} {', '.join(clipped(name, MAX_TEXT_WIDTH) for name in path.selected_names)}")
     return output.painted(text[: len(lead)], "bold") + text[len(lead) :]
 
 
@@ -64,8 +64,7 @@ def _sure(path: SelectionPath, evidence: Evidence | None) -> list[str]:
     again = ""
     if evidence.frequencies is not None and path.selected:
         shares = [f"{path.names((j,))[0]} {evidence.frequencies[j]:.0%}" for j in path.selected]
-        again = ", ".join(shares[:MAX_SHARES]) + more(shares, MAX_SHARES)
-        again = f"Selected again on {evidence.n_halves} half-samples: {again}."
+        again = f"Selected again on {evidence.n_halves} half-samples: {plain_names(shares, MAX_SHARES)}."
     return [_wrapped(again, verdict(path, evidence), *evidence.omitted, next_step(path, evidence))]
 
 

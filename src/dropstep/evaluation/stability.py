@@ -15,9 +15,8 @@ from dropstep.data.sample import Rows
 from dropstep.evaluation.bounds import Assumption, bound
 from dropstep.evaluation.halves import Half, half_samples, repeated
 from dropstep.parameters import checked_seed, with_parameters
-from dropstep.report.text import plain_names
 from dropstep.result import STABLE, feature_names, import_pandas
-from dropstep.wording import counted
+from dropstep.wording import counted, plain_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

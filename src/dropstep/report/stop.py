@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dropstep.report.text import p_value, plain, plain_names, shortened
+from dropstep.report.text import clipped, p_value, plain
 from dropstep.result import SelectionPath, StopReason
-from dropstep.wording import counted
+from dropstep.wording import counted, plain_names
 
 MAX_NAMES = 5  # in the representation of a path
 MAX_NAME = 60  # characters of a name in a sentence
@@ -36,7 +36,7 @@ def comparison(path: SelectionPath) -> str:
     near = path.nearest
     if near is None:
         return ""
-    name = plain_names([shortened(name, MAX_NAME) for name in path.names(near.features)], 3)
+    name = plain_names([clipped(name, MAX_NAME) for name in path.names(near.features)], 3)
     if near.quantity == "p":
         value, needed = (p_value(number).replace("−", "-") for number in (near.value, near.needed))
         if near.action == "add":
