@@ -19,8 +19,8 @@ from dropstep.report.text import printable
 from dropstep.result import STABLE
 
 if TYPE_CHECKING:
-    from dropstep.evaluation.holdout import HeldOut
-    from dropstep.evaluation.stability import Stability
+    from dropstep.resampling.holdout import Holdout
+    from dropstep.resampling.stability import Stability
     from dropstep.result import SelectionPath
 
 
@@ -32,7 +32,7 @@ class Certainty:
     """What was computed in addition to a path; None where it was not requested."""
 
     stability: Stability | None = None
-    holdout: HeldOut | None = None
+    holdout: Holdout | None = None
 
 
 def halves(text: str) -> int:
@@ -66,7 +66,7 @@ def split(design: AnyDesign, args: argparse.Namespace) -> tuple[AnyDesign, Desig
         return design, None
     if args.holdout is None:
         return design, None
-    from dropstep.evaluation.holdout import rows_held_out
+    from dropstep.resampling.holdout import rows_held_out
 
     outside = rows_held_out(design.sample, args.holdout, args.random_state or 0)
     n = int(outside.sum())
@@ -99,7 +99,7 @@ def certainty(
     if not isinstance(design, Design):
         return found
     if args.stability is not None:
-        from dropstep.evaluation.stability import stability
+        from dropstep.resampling.stability import stability
 
         kept = {k: v for k, v in parameters.items() if k not in ("max_time", "checkpoint", "equivalents")}
         result = stability(
@@ -114,9 +114,9 @@ def certainty(
         )
         found = replace(found, stability=result)
     if outside is not None:
-        from dropstep.evaluation.holdout import held_out
+        from dropstep.resampling.holdout import score_held_out
 
-        found = replace(found, holdout=held_out(path, outside.table, outside.y, outside.rows))
+        found = replace(found, holdout=score_held_out(path, outside.table, outside.y, outside.rows))
     return found
 
 

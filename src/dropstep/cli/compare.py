@@ -12,8 +12,8 @@ from dropstep.cli.colour import painted
 from dropstep.cli.design import PARAMETERS, Design, read_design
 from dropstep.cli.naming import in_options
 from dropstep.cli.progress import Progress
-from dropstep.evaluation.compare import compare
-from dropstep.evaluation.comparison import ALL, NONE, Comparison, Row
+from dropstep.resampling.comparison import Comparison, Row, compare
+from dropstep.result import ALL, NONE
 from dropstep.search.strategies import ONE_MOVE_AT_A_TIME
 
 SCHEMA = "dropstep.compare/3"

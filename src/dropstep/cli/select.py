@@ -134,7 +134,7 @@ def _assessed(
         return None
     if not isinstance(design, Design):
         return None
-    from dropstep.evaluation.assess import assess
+    from dropstep.resampling.assess import assess
 
     progress.restart()
     rows = design.rows

@@ -9,9 +9,9 @@ from sklearn.datasets import load_breast_cancer
 
 from dropstep import select
 from dropstep.data.table import Table
-from dropstep.evaluation.assess import assess, with_equivalents
 from dropstep.report import save_report
 from dropstep.report.verdict import next_step, verdict
+from dropstep.resampling.assess import assess, with_equivalents
 
 
 def main() -> None:

@@ -14,10 +14,18 @@ from sklearn.preprocessing import StandardScaler
 
 from dropstep import select, stability
 from dropstep.data.response import Survival
-from dropstep.evaluation.assess import MAX_REPEATED, assess, with_equivalents
-from dropstep.evaluation.metrics import concordance
-from dropstep.evaluation.regularised import PENALTIES, REGULARISED, as_components, choose_penalty, few_rows
 from dropstep.report.verdict import next_step, unstable, verdict
+from dropstep.resampling.assess import (
+    MAX_REPEATED,
+    PENALTIES,
+    REGULARISED,
+    as_components,
+    assess,
+    choose_penalty,
+    few_rows,
+    with_equivalents,
+)
+from dropstep.resampling.refits import concordance
 from dropstep.result import ALL, NONE, SELECTION, Evidence, HeldOut, compare_folds
 
 
