@@ -341,6 +341,8 @@ def test_data_that_are_refused(result):
     X, y = noisy(50, 3)
     with pytest.raises(ValueError, match="selection on parts of the rows, which Moments do not have; pass X and y"):
         stability(Moments.of(X, y), None)
+    with pytest.raises(ValueError, match="divides each part of the rows again, which a list of folds cannot"):
+        stability(X, y, criterion="cv", cv=[(np.arange(25), np.arange(25, 50))])
     with pytest.raises(ValueError, match=r"threshold must be above 0 and at most 1; got 1\.5"):
         result.selected(1.5)
     with pytest.raises(ValueError, match=r"the bounds hold for thresholds above 0\.5, up to 1; got 0\.5"):

@@ -130,15 +130,8 @@ class Resampled(FoldMeans, Protocol):
 # --- training on some rows, and losses on others ---------------------------------------------------------------------
 
 
-@runtime_checkable
-class Trainable(Protocol):
-    """A family that can be trained on the training rows of folds, and scored on their test rows."""
-
-    def training(
-        self, sample: Any, folds: Sequence[Fold], solver: str, max_features: int | None
-    ) -> Iterator[tuple[Features, Problem]]:
-        """The sample and the problem of the training rows of each fold."""
-        ...
+class Scored(Family, Protocol):
+    """A family that is scored on rows other than those of the fit."""
 
     def losses(self, sample: Any, fold: Fold, columns: Sequence[int], fit: Coefficients | None) -> Losses:
         """Losses on the test rows of a fold by name: the one that is minimised, then others.
@@ -146,6 +139,35 @@ class Trainable(Protocol):
         `columns` were selected on the training rows, where `fit` are their coefficients; None if the model has none.
         """
         ...
+
+
+@runtime_checkable
+class SharesFolds(Protocol):
+    """A family that makes the problems of all folds at less than the cost of one after the other."""
+
+    def training(
+        self, sample: Any, folds: Sequence[Fold], solver: str, max_features: int | None
+    ) -> Iterator[tuple[Features, Problem]]:
+        """The sample and the problem of the training rows of each fold."""
+        ...
+
+
+def training_problems(
+    family: Family, sample: Any, folds: Sequence[Fold], solver: str, max_features: int | None
+) -> Iterator[tuple[Features, Problem]]:
+    """The sample and the problem of the training rows of each fold."""
+    if isinstance(family, SharesFolds):
+        return family.training(sample, folds, solver, max_features)
+    return problems_one_by_one(family, sample, folds, solver, max_features)
+
+
+def problems_one_by_one(
+    family: Family, sample: Any, folds: Sequence[Fold], solver: str, max_features: int | None
+) -> Iterator[tuple[Features, Problem]]:
+    """The training rows of each fold as a sample, and its problem."""
+    for train, _ in folds:
+        part = sample.at(train)
+        yield part, family.problem(part, solver, max_features)
 
 
 def predictor(sample: Sample, rows: NDArray[np.intp], fit: Coefficients) -> Floats:

@@ -16,7 +16,7 @@ from dropstep.data.target import Categorical
 from dropstep.models.estimator.family import Estimator
 from dropstep.parameters import NAMES, Parameters
 from dropstep.resampling.refits import MODELS
-from dropstep.resampling.resampler import FoldSelection, Resampler, is_cross_validated, select_on_all_rows
+from dropstep.resampling.resampler import PartSelection, Resampler, is_cross_validated, select_on_all_rows
 from dropstep.result import ALL, NONE, SelectionPath, compare_folds, feature_names, import_pandas
 from dropstep.search.strategies import ONE_MOVE_AT_A_TIME, as_strategy
 from dropstep.synonyms import unknown_parameter
@@ -163,11 +163,11 @@ class _Run:
             found = [replace(one, names=names) for one in found]
         return self._row(name, None, 0.0, found)
 
-    def _in_folds(self, resampler: Resampler, name: str, given: Parameters) -> list[FoldSelection]:
+    def _in_folds(self, resampler: Resampler, name: str, given: Parameters) -> list[PartSelection]:
         return resampler.select_in_folds(self.folds, given, lambda fold: self.say(f"{name}, fold {fold}"))
 
     def _row(
-        self, name: str, path: SelectionPath | None, seconds: float, found: Sequence[FoldSelection]
+        self, name: str, path: SelectionPath | None, seconds: float, found: Sequence[PartSelection]
     ) -> tuple[Row, str]:
         measure, sample = list(found[0].losses)[-1], self.resampler.sample
         errors = [Errors(_model(self.resampler), tuple(one.losses[measure] for one in found))]
@@ -182,7 +182,7 @@ class _Run:
 
 def _model(resampler: Resampler) -> str:
     """Name of the model that is fitted in the folds."""
-    family = resampler.family
+    family: Any = resampler.family
     if isinstance(family, Estimator):
         return type(family.estimator).__name__
     kind = str(family.kind)
@@ -191,7 +191,7 @@ def _model(resampler: Resampler) -> str:
     return MODELS.get(kind, kind)
 
 
-def _svm_error(sample: Sample, fold: Fold, found: FoldSelection) -> float:
+def _svm_error(sample: Sample, fold: Fold, found: PartSelection) -> float:
     """Error rate of a support vector machine on the selected columns; without any, of the most frequent class."""
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler

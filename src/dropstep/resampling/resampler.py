@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -27,7 +27,7 @@ from dropstep.data.sources import RowSource
 from dropstep.models.base import Problem
 from dropstep.models.capabilities import Fitted
 from dropstep.models.estimator.family import Estimator
-from dropstep.models.evaluation import Losses, Resamples
+from dropstep.models.evaluation import Losses, Resamples, Scored, training_problems
 from dropstep.models.families import as_family
 from dropstep.parameters import NAMES, Parameters
 from dropstep.resampling.refits import metric
@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class PartSelection:
-    """A selection on a part of the rows.
+    """A selection on a part of the rows, and its losses on others.
 
     Attributes
     ----------
@@ -56,12 +56,18 @@ class PartSelection:
         Columns of the design matrix that encode them.
     fit : Coefficients or None
         Coefficients on the part; None if the model has none.
+    losses : mapping of str to float
+        Losses on the test rows of a fold; the first one is minimised.
+    concordance : float or None
+        Harrell's c on these rows; None if the target is not a survival time.
     """
 
     selected: tuple[int, ...]
     names: tuple[str, ...]
     columns: tuple[int, ...]
     fit: Coefficients | None
+    losses: Losses = field(default_factory=dict)
+    concordance: float | None = None
 
     @classmethod
     def of(cls, search: Search, part: Features) -> PartSelection:
@@ -71,31 +77,6 @@ class PartSelection:
         if isinstance(search.model, Fitted):
             fit = search.model.coefficients(columns, feature_names(part.column_names, columns))
         return cls(features, feature_names(part.names, features), tuple(columns), fit)
-
-
-@dataclass(frozen=True, eq=False)
-class FoldSelection:
-    """A selection on the training rows of a fold, and its losses on the test rows.
-
-    Attributes
-    ----------
-    selected : tuple of int
-        Features, in order of entry.
-    names : tuple of str
-        Their names.
-    columns : tuple of int
-        Columns of the design matrix that encode them.
-    losses : mapping of str to float
-        Losses on the test rows; the first one is minimised.
-    concordance : float or None
-        Harrell's c on the test rows; None if the target is not a survival time.
-    """
-
-    selected: tuple[int, ...]
-    names: tuple[str, ...]
-    columns: tuple[int, ...]
-    losses: Losses
-    concordance: float | None = None
 
     @property
     def loss(self) -> float:
@@ -109,13 +90,13 @@ class Resampler:
 
     Attributes
     ----------
-    family : Family
+    family : Scored
     sample : Sample or EstimatorSample
         The whole sample, validated once: parts of it have the same encoding and the same units.
     given : Parameters
     """
 
-    family: Any
+    family: Scored
     sample: Any
     given: Parameters
 
@@ -153,7 +134,7 @@ class Resampler:
             )
         with Limits(None) as limits:  # groups divide rows into parts here, whatever the criterion
             report, without = FitReport(None, limits), replace(rows, groups=None)
-            family = evaluated(as_family(given.model), replace(given, n_jobs=None), without, report)
+            family: Any = evaluated(as_family(given.model), replace(given, n_jobs=None), without, report)
         return cls(family, family.sample(X, y, rows, given), given)
 
     @cached_property
@@ -205,20 +186,20 @@ class Resampler:
 
     def select_in_folds(
         self, folds: Sequence[Fold], given: Parameters, tick: Callable[[int], None] = lambda fold: None
-    ) -> list[FoldSelection]:
+    ) -> list[PartSelection]:
         """The selection at the end of the path of every fold."""
 
-        def select(part: Features, problem: Problem, fold: Fold) -> FoldSelection:
-            return self._scored(fold, PartSelection.of(self.run(part, problem, given=given), part))
+        def select(part: Features, problem: Problem, fold: Fold) -> PartSelection:
+            return self._score(fold, PartSelection.of(self.run(part, problem, given=given), part))
 
         return self._over_folds(folds, select, given, tick)
 
-    def select_sizes_in_folds(self, folds: Sequence[Fold], given: Parameters) -> list[dict[int, FoldSelection]]:
+    def select_sizes_in_folds(self, folds: Sequence[Fold], given: Parameters) -> list[dict[int, PartSelection]]:
         """The best selection of every size, by the criterion, on the path of every fold; sizes are in order."""
 
-        def select(part: Features, problem: Problem, fold: Fold) -> dict[int, FoldSelection]:
+        def select(part: Features, problem: Problem, fold: Fold) -> dict[int, PartSelection]:
             found = _best_by_size(part, problem, given)
-            return {size: self._scored(fold, found[size]) for size in sorted(found)}
+            return {size: self._score(fold, found[size]) for size in sorted(found)}
 
         return self._over_folds(folds, select, given)
 
@@ -230,7 +211,7 @@ class Resampler:
         tick: Callable[[int], None] = lambda fold: None,
     ) -> list[T]:
         """What `select` finds on the training rows of every fold; results do not depend on the number of jobs."""
-        problems = self.family.training(self.sample, folds, given.solver, given.max_features)
+        problems = training_problems(self.family, self.sample, folds, given.solver, given.max_features)
 
         def training() -> Iterator[tuple[int, Fold, Features, Problem]]:
             for number, fold in enumerate(folds, start=1):
@@ -247,12 +228,12 @@ class Resampler:
         n_jobs = 1 if given.n_jobs is None else given.n_jobs
         return list(joblib.Parallel(n_jobs, prefer="threads")(joblib.delayed(one)(*each) for each in training()))
 
-    def _scored(self, fold: Fold, found: PartSelection) -> FoldSelection:
+    def _score(self, fold: Fold, found: PartSelection) -> PartSelection:
         """A selection on the training rows of a fold, with its losses on the test rows."""
         losses, concordance = self.family.losses(self.sample, fold, found.columns, found.fit), None
         if found.fit is not None and isinstance(self.sample, Sample) and isinstance(self.sample.target, Survival):
             concordance = metric("cox", found.fit, self.sample.at(fold[1]))
-        return FoldSelection(found.selected, found.names, found.columns, losses, concordance)
+        return replace(found, losses=losses, concordance=concordance)
 
 
 def select_on_all_rows(X: Any, y: Any, rows: Rows, given: Parameters) -> SelectionPath:

@@ -14,7 +14,7 @@ from dropstep.data.division import is_splitter
 from dropstep.data.frame import read
 from dropstep.data.sample import Rows
 from dropstep.parameters import NAMES, Parameters
-from dropstep.resampling.resampler import FoldSelection, Resampler, select_on_all_rows
+from dropstep.resampling.resampler import PartSelection, Resampler, select_on_all_rows
 from dropstep.result import import_pandas, standard_error
 from dropstep.running import checked_max
 from dropstep.search.calibrated import Knockoffs
@@ -58,7 +58,7 @@ class FoldPaths:
     sizes: tuple[int, ...]
     loss: str
     losses: Floats
-    paths: tuple[dict[int, FoldSelection], ...]
+    paths: tuple[dict[int, PartSelection], ...]
     chosen: int
 
     @property
@@ -319,7 +319,7 @@ def path_parameters(given: Parameters, most: int, *, in_folds: bool) -> Paramete
     return replace(given, **changes)
 
 
-def carried_forward(paths: Sequence[dict[int, FoldSelection]]) -> tuple[tuple[int, ...], Floats]:
+def carried_forward(paths: Sequence[dict[int, PartSelection]]) -> tuple[tuple[int, ...], Floats]:
     """Sizes, and the losses of every fold by size; a path that ended earlier keeps its last selection."""
     first = max(min(path) for path in paths)
     sizes = sorted({size for path in paths for size in path if size >= first})

@@ -120,14 +120,6 @@ class Estimator:
 
         return estimator_folds(self._all_rows(sample), cv, seed)
 
-    def training(
-        self, sample: EstimatorSample | Sample, folds: Sequence[Fold], solver: str, max_features: int | None
-    ) -> Iterator[tuple[Features, EstimatorProblem]]:
-        """The samples and the problems of the training rows."""
-        for train, _ in folds:
-            part = sample.at(train)
-            yield part, self.problem(part, solver, max_features)
-
     def losses(
         self, sample: EstimatorSample | Sample, fold: Fold, columns: Sequence[int], fit: Coefficients | None
     ) -> Losses:

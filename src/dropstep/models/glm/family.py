@@ -116,14 +116,6 @@ class LikelihoodFamily:
             labels, class_counts = tuple(sample.target.labels.tolist()), np.bincount(sample.target.codes, weights)
         return LikelihoodProblem(likelihood, design, table.names, self.shortlist, labels, class_counts)
 
-    def training(
-        self, sample: Sample, folds: Sequence[Fold], solver: str, max_features: int | None
-    ) -> Iterator[tuple[Sample, LikelihoodProblem | StreamedProblem]]:
-        """The samples and the problems of the training rows."""
-        for train, _ in folds:
-            part = sample.at(train)
-            yield part, self.problem(part, solver, max_features)
-
     def losses(self, sample: Sample, fold: Fold, columns: Sequence[int], fit: Coefficients) -> Losses:
         """Log loss and error rate of classes, and the mean deviance of others.
 

@@ -62,14 +62,6 @@ class CrossValidatedFamily:
         limit = max_features if sample.choice.members is None and sample.encoding is None else None
         return CrossValidatedProblem(fold_problems(sample, folds, solver, limit), sample, folds, solver, max_features)
 
-    def training(
-        self, sample: Sample, folds: Sequence[Fold], solver: Any, max_features: int | None
-    ) -> Iterator[tuple[Sample, CrossValidatedProblem]]:
-        """The problems of the training rows, each with folds of its own."""
-        for train, _ in folds:
-            part = sample.at(train)
-            yield part, self.problem(part, solver, max_features)
-
     def losses(self, sample: Sample, fold: Fold, columns: Sequence[int], fit: Coefficients) -> Losses:
         """Mean squared error and its root; log loss and error rate of classes."""
         return LeastSquaresFamily(self.kind).losses(sample, fold, columns, fit)

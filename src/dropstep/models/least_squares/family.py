@@ -21,7 +21,8 @@ from dropstep.data.sources import RowSource
 from dropstep.data.sources.sample import SourceSample, source_sample
 from dropstep.data.target import Categorical, Continuous, Target, as_target
 from dropstep.models.base import Bools, Choices, Family, Floats, Units
-from dropstep.models.evaluation import Evaluation, Losses, class_losses, predictor, row_weights
+from dropstep.models.base import Problem as SearchProblem
+from dropstep.models.evaluation import Evaluation, Losses, class_losses, predictor, problems_one_by_one, row_weights
 from dropstep.models.least_squares.blocks import MomentBlocks, blocks_of, prefers_blocks
 from dropstep.models.least_squares.criteria import Criterion, OfRows, as_criterion
 from dropstep.models.least_squares.fold_problems import fold_problems, lacks_classes, without_lone_rows
@@ -106,13 +107,11 @@ class LeastSquaresFamily:
 
     def training(
         self, sample: Sample, folds: Sequence[Fold], solver: Any, max_features: int | None
-    ) -> Iterator[tuple[Sample, LeastSquaresProblem]]:
+    ) -> Iterator[tuple[Features, SearchProblem]]:
         """The problems of the training rows: from the moments of the folds, if a Gram matrix costs less."""
         trimmed = [(without_lone_rows(train, sample.target), test) for train, test in folds]
         if any(lacks_classes(train, sample.target) for train, _ in trimmed):
-            for train, _ in trimmed:
-                part = sample.at(train)
-                yield part, self.problem(part, solver, max_features)
+            yield from problems_one_by_one(self, sample, trimmed, solver, max_features)
             return
         limit = max_features if sample.choice.members is None and sample.encoding is None else None
         for (train, _), fold in zip(trimmed, fold_problems(sample, trimmed, solver, limit)[1], strict=True):
