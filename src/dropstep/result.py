@@ -445,8 +445,24 @@ def _bordered(first: float | Floats | None, others: Floats) -> Floats:
     return table if first is None else np.column_stack([np.atleast_1d(first), table])
 
 
+class OverFolds:
+    """Errors of a model over folds."""
+
+    folds: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """Mean over the folds."""
+        return float(np.mean(self.folds))
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation over the folds. Training sets overlap, so it does not give a standard error."""
+        return float(np.std(self.folds, ddof=1)) if len(self.folds) > 1 else 0.0
+
+
 @dataclass(frozen=True)
-class HeldOut:
+class HeldOut(OverFolds):
     """Cross-validated error of a model, with the selection repeated in every fold.
 
     Attributes
@@ -468,16 +484,6 @@ class HeldOut:
     folds: tuple[float, ...]
     model: str = ""
     concordance: tuple[float, ...] = ()
-
-    @property
-    def mean(self) -> float:
-        """Mean over the folds."""
-        return sum(self.folds) / len(self.folds)
-
-    @property
-    def deviation(self) -> float:
-        """Standard deviation over the folds."""
-        return float(np.std(self.folds, ddof=1)) if len(self.folds) > 1 else 0.0
 
     @property
     def mean_concordance(self) -> float | None:

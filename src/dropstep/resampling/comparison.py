@@ -17,7 +17,7 @@ from dropstep.models.estimator.family import Estimator
 from dropstep.parameters import NAMES, Parameters
 from dropstep.resampling.refits import MODELS
 from dropstep.resampling.resampler import PartSelection, Resampler, is_cross_validated, select_on_all_rows
-from dropstep.result import ALL, NONE, SelectionPath, compare_folds, feature_names, import_pandas
+from dropstep.result import ALL, NONE, OverFolds, SelectionPath, compare_folds, feature_names, import_pandas
 from dropstep.search.strategies import ONE_MOVE_AT_A_TIME, as_strategy
 from dropstep.synonyms import unknown_parameter
 
@@ -94,7 +94,7 @@ def compare(
     rows = Rows(sample_weight, offset, strata, sample_groups)
     resampler = Resampler.of(X, y, rows, given, "compare", limited=True)
     folds = resampler.folds(cv, seed=0 if given.random_state is None else given.random_state)
-    run = _Run(resampler, folds, svm, _counted(tick, (len(strategies) + 2) * (len(folds) + 1)))
+    run = _Strategies(resampler, folds, svm, _counted(tick, (len(strategies) + 2) * (len(folds) + 1)))
     found = [
         run.strategy(strategy, name, lambda given: select_on_all_rows(X, y, rows, given))
         for strategy, name in zip(strategies, _names(strategies), strict=True)
@@ -106,7 +106,7 @@ def compare(
 
 def compare_with_baselines(resampler: Resampler, folds: Sequence[Fold]) -> tuple[tuple[Row, ...], str]:
     """Rows of the selection, of all features and of none over given folds, and what their errors measure."""
-    run = _Run(resampler, tuple(folds))
+    run = _Strategies(resampler, tuple(folds))
     found = run.strategy(resampler.given.strategy, ""), run.fixed(ALL), run.fixed(NONE)
     return tuple(row for row, _ in found), next((measure for _, measure in found if measure), "")
 
@@ -121,7 +121,7 @@ def _names(strategies: Sequence[Any]) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Run:
+class _Strategies:
     """One comparison: the data, the folds, further models, and the progress callback.
 
     Methods return a row, and what its errors measure; "" if the strategy raised an error.
@@ -235,7 +235,7 @@ def _counted(tick: Tick | None, total: int) -> Callable[[str], None]:
 
 
 @dataclass(frozen=True)
-class Errors:
+class Errors(OverFolds):
     """Cross-validated errors of one model.
 
     Attributes
@@ -248,16 +248,6 @@ class Errors:
 
     model: str
     folds: tuple[float, ...]
-
-    @property
-    def mean(self) -> float:
-        """Mean over the folds."""
-        return float(np.mean(self.folds))
-
-    @property
-    def deviation(self) -> float:
-        """Standard deviation over the folds. Training sets overlap, so it does not give a standard error."""
-        return float(np.std(self.folds, ddof=1)) if len(self.folds) > 1 else 0.0
 
 
 @dataclass(frozen=True)
