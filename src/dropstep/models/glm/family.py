@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dropstep.data.division import Fold
 from dropstep.data.matrices.base import Matrix
 from dropstep.data.matrices.dense import Dense
 from dropstep.data.moments import Moments
@@ -19,7 +20,7 @@ from dropstep.data.sources import RowSource
 from dropstep.data.sources.sample import SourceSample, source_sample
 from dropstep.data.target import Categorical, Target, as_target
 from dropstep.models.base import Bools, Choices, Units
-from dropstep.models.folds import Fold, folds_of
+from dropstep.models.evaluation import Losses, class_losses, predictor, row_weights
 from dropstep.models.glm.cox import CoxRegression, Ties
 from dropstep.models.glm.criteria import as_criterion
 from dropstep.models.glm.design import Design, design_of
@@ -28,7 +29,6 @@ from dropstep.models.glm.likelihood import Likelihood, Local
 from dropstep.models.glm.model import GeneralizedLinear
 from dropstep.models.glm.multinomial import Multinomial
 from dropstep.models.glm.notes import notes
-from dropstep.models.held_out import Losses, class_losses, predictor, row_weights
 from dropstep.parameters import Parameters
 from dropstep.result import Coefficients
 
@@ -116,28 +116,6 @@ class LikelihoodFamily:
             labels, class_counts = tuple(sample.target.labels.tolist()), np.bincount(sample.target.codes, weights)
         return LikelihoodProblem(likelihood, design, table.names, self.shortlist, labels, class_counts)
 
-    def folds(self, sample: Sample, cv: Any) -> tuple[Fold, ...]:
-        """The folds of a sample; classes, and events of survival times, are stratified."""
-        target, groups = sample.target, sample.groups
-        y = np.zeros(sample.table.n_rows, dtype=np.intp)
-        if isinstance(target, Categorical):
-            y = target.codes
-        elif isinstance(target, Survival):
-            y = target.event.astype(np.intp)
-        classes = isinstance(target, Categorical | Survival)
-        split = {} if groups is None else {"groups": groups}
-        return folds_of(
-            cv, sample.table.matrix.native(), y, classes=classes, grouped=groups is not None, split_params=split
-        )
-
-    def training(
-        self, sample: Sample, folds: Sequence[Fold], solver: str, max_features: int | None
-    ) -> Iterator[tuple[Sample, LikelihoodProblem | StreamedProblem]]:
-        """The samples and the problems of the training rows."""
-        for train, _ in folds:
-            part = sample.at(train)
-            yield part, self.problem(part, solver, max_features)
-
     def losses(self, sample: Sample, fold: Fold, columns: Sequence[int], fit: Coefficients) -> Losses:
         """Log loss and error rate of classes, and the mean deviance of others.
 
@@ -168,10 +146,6 @@ class LikelihoodFamily:
         """The likelihood of a sample at a linear predictor, offset included, and its rows in their order."""
         likelihood, order, _ = self._likelihood(sample, sample.weights, len(eta))
         return likelihood.at(eta[order][:, None]), order
-
-    def at(self, sample: Sample, rows: NDArray[np.intp]) -> Sample:
-        """The sample of some rows."""
-        return sample.at(rows)
 
     def _target(self, y: Any, n_rows: int, weights: Floats | None) -> Any:
         """Validate the target."""
