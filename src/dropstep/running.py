@@ -16,9 +16,8 @@ from dropstep.models.families import as_family
 from dropstep.models.resampling import CrossValidates, Evaluation, Resamples, SearchEndedError, never
 from dropstep.parameters import RESOURCES, Parameters, checked_seed, non_default
 from dropstep.result import Step, StopReason
-from dropstep.search.calibrated import Knockoffs, Permutation
 from dropstep.search.limits import Limits
-from dropstep.search.rules import as_rules, numbers_like_levels
+from dropstep.search.rules import Knockoffs, Permutation, as_rules, numbers_like_levels
 from dropstep.search.search import Search
 from dropstep.search.strategies import Steps, Strategy, as_strategy
 

@@ -21,11 +21,11 @@ from dropstep.models.resampling import Resamples
 from dropstep.parameters import NAMES, Parameters, non_default, with_parameters
 from dropstep.result import Coefficients, NearestMove, SelectionPath, Step, StopReason, Subset, Subsets, feature_names
 from dropstep.running import Callback, FitReport, Progress, Searching, checked_max, evaluated, run, searching
-from dropstep.search.equivalents import equivalents as find_equivalents
+from dropstep.search.exchanges import equivalents as find_equivalents
 from dropstep.search.limits import Limits
-from dropstep.search.notes import notes as uncertainties
 from dropstep.search.search import Search
 from dropstep.search.strategies import as_strategy
+from dropstep.search.uncertainty import notes as uncertainties
 from dropstep.synonyms import unknown_parameter
 
 SOLVERS = ("auto", "gram", "columns")

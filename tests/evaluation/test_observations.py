@@ -14,7 +14,7 @@ from dropstep.data.sample import Rows, Sample
 from dropstep.evaluation import observations
 from dropstep.evaluation.halves import repeated
 from dropstep.models.estimator.family import EstimatorSample
-from dropstep.models.least_squares.blocks import union
+from dropstep.models.least_squares.family import union
 
 
 def noisy(n, p, seed=0):

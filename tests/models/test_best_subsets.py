@@ -17,12 +17,11 @@ import reference
 from dropstep import Beam, Estimator, Exhaustive, Moments, Significance, StopReason, Subsets, select
 from dropstep.data.sample import Rows
 from dropstep.models.base import Units
+from dropstep.models.least_squares import best_subsets as subsets
+from dropstep.models.least_squares.best_subsets import Tree
 from dropstep.models.least_squares.criteria import CRITERIA, OfMatrix
 from dropstep.models.least_squares.family import LeastSquaresFamily
-from dropstep.models.least_squares.subsets import search as subsets
-from dropstep.models.least_squares.subsets.candidates import candidates_of, independent_parts
-from dropstep.models.least_squares.subsets.fit import fit_of
-from dropstep.models.least_squares.subsets.nodes import Tree
+from dropstep.models.least_squares.subset_candidates import candidates_of, fit_of, independent_parts
 from dropstep.parameters import Parameters
 from dropstep.search.strategies import STRATEGIES
 

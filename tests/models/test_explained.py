@@ -7,9 +7,9 @@ import pytest
 
 from dropstep.data.table import Table
 from dropstep.data.target import as_target
-from dropstep.models.least_squares.explained import Explained
+from dropstep.models.least_squares.criterion_matrix import Explained
+from dropstep.models.least_squares.moves import BlockUpdate, SingleUpdate
 from dropstep.models.least_squares.problem import problem_of
-from dropstep.models.least_squares.updates import BlockUpdate, SingleUpdate
 
 
 @pytest.mark.parametrize("noise", [1.0, 1e-2])

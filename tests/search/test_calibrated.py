@@ -13,7 +13,7 @@ from sklearn.datasets import load_diabetes, load_iris
 from sklearn.linear_model import LinearRegression
 
 from dropstep import Knockoffs, Moments, Permutation, Selector, Significance, select, stability
-from dropstep.models.least_squares.knockoffs import mvr, with_knockoffs
+from dropstep.models.least_squares.knockoff_moments import mvr, with_knockoffs
 from dropstep.models.least_squares.problem import from_moments
 from reference import calibrated as reference
 

@@ -23,8 +23,7 @@ from dropstep.parameters import Parameters
 from dropstep.projection import equations as normal_equations
 from dropstep.projection.projection import Projection
 from dropstep.running import searching
-from dropstep.search.moves import Move
-from dropstep.search.search import Search
+from dropstep.search.search import Move, Search
 from problems import compare, problem
 from tables import RandomTable, tables
 

@@ -48,10 +48,10 @@ def threshold(text: str) -> Any:
 
 
 def _rule(name: str, value: str, text: str) -> Any:
-    from dropstep.search import calibrated
+    from dropstep.search import rules
 
     try:
-        return getattr(calibrated, RULES[name])(float(value))
+        return getattr(rules, RULES[name])(float(value))
     except ValueError:
         raise argparse.ArgumentTypeError(f"must be {name}: and a share between 0 and 1; got {text!r}") from None
 

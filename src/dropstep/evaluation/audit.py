@@ -14,9 +14,8 @@ from dropstep.evaluation.inference import parameters_of
 from dropstep.models.base import Indices
 from dropstep.result import SelectionPath, import_pandas
 from dropstep.running import searched
-from dropstep.search.moves import Move
 from dropstep.search.rules import Significance, Threshold
-from dropstep.search.search import Search
+from dropstep.search.search import Move, Search
 
 DROPPING = ("dropping", "fbed")
 

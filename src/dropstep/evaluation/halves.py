@@ -21,7 +21,7 @@ from dropstep.models.base import Family, Problem
 from dropstep.models.capabilities import RowBlocks, SumsBlocks
 from dropstep.parameters import NAMES, Parameters
 from dropstep.running import prepared, searched
-from dropstep.search.calibrated import Permutation
+from dropstep.search.rules import Permutation
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]

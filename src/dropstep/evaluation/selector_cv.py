@@ -22,7 +22,7 @@ from dropstep.evaluation.fold_paths import (
 )
 from dropstep.parameters import NAMES, Parameters
 from dropstep.running import checked_max
-from dropstep.search.calibrated import Knockoffs
+from dropstep.search.rules import Knockoffs
 from dropstep.selector import Selector, path_attributes
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ import numpy as np
 
 from dropstep.models.base import Choices, Problem, Units
 from dropstep.models.capabilities import WithKnockoffs
-from dropstep.search.calibrated import Knockoffs
-from dropstep.search.rules import Rules, Threshold
+from dropstep.search.rules import Knockoffs, Rules, Threshold
 from dropstep.search.search import Search
 from dropstep.search.strategies import Strategy, forward, in_order
 

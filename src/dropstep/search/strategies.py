@@ -13,12 +13,10 @@ import numpy as np
 
 from dropstep.models.resampling import SearchEndedError
 from dropstep.result import Phase, Step, StopReason
-from dropstep.search.best_sets import optimum
-from dropstep.search.branches import Branch, best_branch, best_children, grown
 from dropstep.search.exchanges import best_exchange, best_replacement
-from dropstep.search.moves import Move, addition_of, exceeds, first_best
 from dropstep.search.rules import Threshold
-from dropstep.search.search import Search
+from dropstep.search.search import Move, Search, addition_of, exceeds, first_best
+from dropstep.search.sets import Branch, best_branch, best_children, grown, optimum
 from dropstep.synonyms import did_you_mean
 
 Steps = Iterator[Step]

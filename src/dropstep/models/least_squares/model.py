@@ -14,20 +14,17 @@ from numpy.typing import NDArray
 
 from dropstep.models.base import Bools, Floats, Indices, Scan, Units
 from dropstep.models.capabilities import BestSets
-from dropstep.models.least_squares.coefficients import Solution, coefficients
 from dropstep.models.least_squares.criteria import Criterion, Size
-from dropstep.models.least_squares.explained import Explained
-from dropstep.models.least_squares.moves import moves_of
-from dropstep.models.least_squares.permutation import PermutedResiduals
+from dropstep.models.least_squares.criterion_matrix import Explained, RegressionRows, RowFit
+from dropstep.models.least_squares.moves import RankUpdate, moves_of
 from dropstep.models.least_squares.problem import Problem
-from dropstep.models.least_squares.row_residuals import RowResiduals
-from dropstep.models.least_squares.rows import RegressionRows, RowFit
-from dropstep.models.least_squares.updates import RankUpdate
+from dropstep.models.least_squares.row_tests import PermutedResiduals, RowResiduals
+from dropstep.models.least_squares.solution import Solution, coefficients
 from dropstep.projection.projection import Projection
 from dropstep.result import Coefficients, PartialTest, StopReason
 
 if TYPE_CHECKING:
-    from dropstep.models.least_squares.block_residuals import BlockResiduals
+    from dropstep.models.least_squares.row_tests import BlockResiduals
 
 LogTail = Callable[[int, float, float, float], float | None]  # of a move, Pillai's trace, the size and its rank
 
@@ -216,7 +213,7 @@ class LeastSquares:
 
     def best_sets(self, units: Indices, max_size: int, n_best: int, ended: Callable[[], object]) -> BestSets | None:
         """The best sets of each size that can be added, by branch and bound; None if the criterion has no bounds."""
-        from dropstep.models.least_squares.subsets.search import (
+        from dropstep.models.least_squares.best_subsets import (
             best_sets,
         )  # a part of the package that few searches use
 

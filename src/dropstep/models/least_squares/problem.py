@@ -18,7 +18,7 @@ from dropstep.data.moments import Moments, of_rows
 from dropstep.data.scale import CONSTANT
 from dropstep.data.table import Table, refuse_missing
 from dropstep.data.target import Categorical, Target
-from dropstep.models.least_squares.wilks import WilksTest
+from dropstep.models.tests import WilksTest
 from dropstep.projection.equations import NormalEquations, Solver
 
 Floats = NDArray[np.float64]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from dropstep.data.columns import Columns
-from dropstep.models.least_squares.explained import Explained
+from dropstep.models.least_squares.criterion_matrix import Explained
 from dropstep.models.least_squares.problem import Problem
 from dropstep.projection.projection import Projection
 from dropstep.result import Coefficients
