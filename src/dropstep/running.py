@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 from dropstep.data.groups import Choice
 from dropstep.data.sample import Features, Rows
 from dropstep.models.base import Choices, Family, FamilyModel, Problem, Units
-from dropstep.models.capabilities import offered
+from dropstep.models.capabilities import capability
 from dropstep.models.families import as_family
 from dropstep.models.resampling import CrossValidates, Evaluation, Resamples, SearchEndedError, never
 from dropstep.parameters import RESOURCES, Parameters, checked_seed, non_default
 from dropstep.result import Step, StopReason
 from dropstep.search.limits import Limits
-from dropstep.search.rules import Knockoffs, Permutation, as_rules, numbers_like_levels
+from dropstep.search.rules import Knockoffs, Permutation, as_rules, warn_about_thresholds
 from dropstep.search.search import Search
 from dropstep.search.strategies import Steps, Strategy, as_strategy
 
@@ -36,10 +36,10 @@ def prepared(X: Any, y: Any, rows: Rows, given: Parameters) -> tuple[Family, Any
 
 def evaluated(family: Family, given: Parameters, rows: Rows, report: FitReport) -> Family:
     """The family with its evaluation, if it is cross-validated."""
-    resamples, validates = offered(Resamples, by=family), None
+    resamples, validates = capability(family, Resamples), None
     if resamples is None:
         by_cv = isinstance(given.criterion, str) and given.criterion == "cv"
-        validates = offered(CrossValidates, by=family) if by_cv else None
+        validates = capability(family, CrossValidates) if by_cv else None
         _refuse_resampling(given, rows, validates is not None)
         if validates is None:
             return family
@@ -156,7 +156,7 @@ def searching(
 
         refused = {"groups": choice.members, "include": choice.include or None, "max_features": given.max_features}
         strategy, notes = knockoff_path(enter, search, problem, refused, checked_seed(given.random_state))
-    return Searching(model, search, strategy, name, tuple(numbers_like_levels(info, vars(given))), notes)
+    return Searching(model, search, strategy, name, tuple(warn_about_thresholds(info, vars(given))), notes)
 
 
 def searched(

@@ -15,7 +15,7 @@ from dropstep.data.sample import Features, Rows, Sample
 from dropstep.data.sources import RowSource
 from dropstep.data.sources.sample import SourceSample
 from dropstep.models.base import FamilyModel, Problem
-from dropstep.models.capabilities import Fitted, offered
+from dropstep.models.capabilities import Fitted, capability
 from dropstep.models.families import as_family
 from dropstep.models.resampling import Resamples
 from dropstep.parameters import NAMES, Parameters, non_default, with_parameters
@@ -105,7 +105,7 @@ n_jobs, random_state, max_time, checkpoint
     rows = Rows(sample_weight, offset, strata, sample_groups, {} if metadata is None else metadata)
     X, y, rows = opened(X, y, rows)
     family = as_family(given.model)
-    with Limits(given.max_time, interruptible=offered(Resamples, by=family) is not None) as limits:
+    with Limits(given.max_time, interruptible=capability(family, Resamples) is not None) as limits:
         report = FitReport(progress, limits)
         family = evaluated(family, given, rows, report)
         source = X.source if isinstance(X, SourceSample) else X if isinstance(X, RowSource) else None
@@ -240,7 +240,7 @@ def _nearest(search: Search) -> NearestMove | None:
 
 def _coefficients(model: FamilyModel, sample: Features, columns: Sequence[int]) -> Coefficients | None:
     """Coefficients with the names of columns and targets; None if the model has none."""
-    fitted = offered(Fitted, by=model)
+    fitted = capability(model, Fitted)
     if fitted is None:
         return None
     fit, names = fitted.coefficients(columns, feature_names(sample.column_names, columns)), sample.target_names

@@ -130,7 +130,7 @@ def tree_of(X, y, criterion):
     problem = family.problem(family.sample(X, y, NO_ROWS, given), "gram", None)
     model = problem.model(criterion, Units(X.shape[1]), np.arange(X.shape[1]), X.shape[1])
     candidates = candidates_of(model.projection, model.units, np.arange(X.shape[1]))
-    full = model.explained.M + model.problem.sign * candidates.contribution(np.arange(candidates.n)).G
+    full = model.matrix.M + model.problem.sign * candidates.contribution(np.arange(candidates.n)).G
     return Tree(candidates, fit_of(model.criterion, model.problem, full), model.problem.sign), full
 
 

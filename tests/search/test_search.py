@@ -172,7 +172,7 @@ def test_the_invariant_of_the_projection(table: RandomTable, solver: str) -> Non
     check_invariant(projection)
     size = np.sqrt(np.diagonal(problem.base))
     M = problem.base + problem.sign * projection.Z.T @ projection.Z
-    np.testing.assert_allclose(search.model.explained.M / np.outer(size, size), M / np.outer(size, size), atol=1e-9)
+    np.testing.assert_allclose(search.model.matrix.M / np.outer(size, size), M / np.outer(size, size), atol=1e-9)
 
 
 def check_invariant(projection: Projection) -> None:

@@ -145,10 +145,11 @@ class Distribution:
     def of(cls, points: Floats, weights: Floats | None = None) -> Distribution:
         """The distribution of a sample, with frequency weights."""
         x = points[:, 0]
-        w = np.ones(len(x)) if weights is None else np.asarray(weights, dtype=np.float64)
+        w = np.ones(x.shape[0]) if weights is None else np.asarray(weights, dtype=np.float64)
         squares = x * x
         weighted = squares if weights is None else w * squares
-        return cls(points, w, np.array([w.sum(), w @ x, weighted.sum(), weighted @ x, weighted @ squares]))
+        sums = np.array([np.add.reduce(w), w @ x, np.add.reduce(weighted), weighted @ x, weighted @ squares])
+        return cls(points, w, sums)
 
     def __add__(self, other: Distribution) -> Distribution:
         (a, v), (b, w) = self.binned, other.binned
@@ -173,12 +174,12 @@ class Distribution:
         """The variance of the first coordinate."""
         return float(self.sums[2] / self.sums[0] - (self.sums[1] / self.sums[0]) ** 2)
 
-    @cached_property
+    @property
     def far_from_normal(self) -> bool:
         """True if the excess kurtosis or the skewness of the first coordinate is large."""
-        if not (self.sums[0] > 0 and self.variance > 0):
+        if not (self.sums[0] > 0 and (variance := self.variance) > 0):
             return False
-        (mean, square, cube, fourth), variance = self.sums[1:] / self.sums[0], self.variance
+        mean, square, cube, fourth = (self.sums[1:] / self.sums[0]).tolist()
         third = cube - 3 * mean * square + 2 * mean**3
         return bool(
             (fourth - 4 * mean * cube + 6 * mean**2 * square - 3 * mean**4) / variance**2 - 3 > KURTOSIS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,11 +136,3 @@ def _blocks_by_rows(X: Dense, means: Floats, diagonal: Floats, units: Indices, *
     if not centre:
         S[:, -1, :-1], S[:, -1, -1] = S[:, :-1, -1], diagonal[units].reshape(-1, width)[:, -1]
     return np.asarray(np.einsum("uimin->uimn", S.reshape(-1, at_a_time, m, at_a_time, m))).reshape(*units.shape, m)
-
-
-class Residuals(NamedTuple):
-    """Residual sums of squares and cross products of features, and the tolerance up to which they count as zero."""
-
-    sums_of_squares: Floats
-    cross: Floats
-    least: Floats

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from scipy import linalg
 from dropstep.data.columns import Columns
 from dropstep.projection.basis import basis_of
 from dropstep.projection.downdates import Downdates, extended_inverse, leading_factor
-from dropstep.projection.equations import NormalEquations, Residuals
+from dropstep.projection.equations import NormalEquations
 from dropstep.projection.precision import Precision
 from dropstep.projection.prefetch import Prefetched, Prefetcher, likely_next
 
@@ -43,7 +43,7 @@ def rotation_onto(coordinates: Floats, least: Floats) -> tuple[Floats, NDArray[n
     return np.asarray(H, dtype=np.float64), np.asarray(order[: int((depth > 1).sum())])
 
 
-class Directions:
+class Projection:
     """Residuals of all features given the selected ones, A.
 
     Invariant, with R = W[:, independent], so that S_AA = R'R, and Z the coordinates of the targets:
@@ -56,6 +56,7 @@ class Directions:
 
     No more than `max_size` features will be selected: what is prefetched is limited to that. Features of the same unit
     will be selected together: `units` has the unit of each feature, None if every feature is a unit of its own.
+    Features that are removed from a selection of a Gram matrix are returned to the residuals when these are queried.
     """
 
     def __init__(self, equations: NormalEquations, max_size: float = math.inf, units: Features | None = None) -> None:
@@ -79,6 +80,8 @@ class Directions:
         self._W = np.empty((self._room, p))  # a row is filled when its direction is applied
         self._Z = np.zeros((self._room, equations.n_targets))
         self._inverse = np.zeros((0, 0))
+        self._downdates: Downdates | None = None  # removals that W, Z and the residuals are not updated for
+        self.n_rotations = 0  # times that W changed otherwise than by new directions
 
     @property
     def size(self) -> int:
@@ -87,12 +90,12 @@ class Directions:
 
     @property
     def W(self) -> Floats:
-        self._apply_removals()
+        self._return_removed()
         return self._W[: self.size]
 
     @property
     def Z(self) -> Floats:
-        self._apply_removals()
+        self._return_removed()
         return self._Z[: self.size]
 
     @property
@@ -119,7 +122,8 @@ class Directions:
 
     def add(self, features: Sequence[int]) -> None:
         """Select features. Those in the span of the selected are selected too, but add no direction."""
-        self._apply_removals()
+        if self._downdates is not None:
+            self._return_removed()
         if self._live is not None and not self._is_live[list(features)].all():
             self._apply_pending()
             self._unfreeze()
@@ -138,7 +142,8 @@ class Directions:
             length = math.sqrt(ss)
             self.basis.extend(length)
             size = self.size
-            self._make_room(size + 1)
+            if size == len(self._W):
+                self._make_room(size + 1)
             self._Z[size] = cross / length
             self.independent.append(j)
             self._lengths.append(length)
@@ -175,14 +180,12 @@ class Directions:
         self._prefetched, self._prefetcher = {}, Prefetcher(0, 0)
         self.basis.release()
 
-    def _apply_removals(self) -> None:
-        """Update the residuals for features that were removed since they were last queried; here none can be."""
-
     # --- updates -----------------------------------------------------------------------------------------------------
 
     def update(self, features: Features, *, freeze: bool = True) -> None:
         """Bring features up to date; freeze the others if they are many and `freeze` is True."""
-        self._apply_removals()
+        if self._downdates is not None:
+            self._return_removed()
         if self._live is not None and not self._is_live[features].all():
             self._candidates = None  # unfreezing would discard what is prefetched for the live features
             self._apply_pending()
@@ -232,13 +235,14 @@ class Directions:
 
     def _apply_pending(self) -> None:
         """Update the live features for the directions that were added since they were last updated."""
-        self._apply_removals()
+        if self._downdates is not None:
+            self._return_removed()
         first, size = self._applied, self.size
         if first == size:
             return
         live = slice(None) if self._live is None else self._live
         inexact = size - first > 1 and self._lost_digits(self.independent[first:])
-        for k, w in enumerate(self._new_rows(), first):
+        for k, w in enumerate(self._new_rows(first), first):
             j, length, square = self.independent[k], self._lengths[k - first], np.square(w)
             if self._live is not None:
                 self._W[k] = 0.0
@@ -265,15 +269,22 @@ class Directions:
         lost = np.square(self._lengths) < self.precision.recompute_below[pending]  # to others, or to each other
         return not self.equations.small_means or bool(lost.any())
 
-    def _new_rows(self) -> Iterator[Floats]:
-        """Rows of W of the pending directions, over the live features, each when the ones before are in place."""
-        first, live = self._applied, slice(None) if self._live is None else self._live
-        S = self.equations.scatter
+    def _new_rows(self, first: int) -> Iterable[Floats]:
+        """Rows of W of the pending directions, over the live features, each read when the ones before are in place."""
+        S, size = self.equations.scatter, self.size
         if isinstance(S, np.ndarray):
-            for k in range(first, self.size):
-                W, j = self._W[:k], self.independent[k]
-                yield (S[j, live] - W[:, j] @ W[:, live]) / self._lengths[k - first]
-            return
+            return self._rows_of_gram(S, first)
+        if not self._prefetched and not self._prefetcher.maximum:
+            return self.basis.products([*range(first, size)], [])
+        return self._rows_of_columns(first)
+
+    def _rows_of_gram(self, S: Floats, first: int) -> Iterator[Floats]:
+        live = slice(None) if self._live is None else self._live
+        for k in range(first, self.size):
+            W, j = self._W[:k], self.independent[k]
+            yield (S[j, live] - W[:, j] @ W[:, live]) / self._lengths[k - first]
+
+    def _rows_of_columns(self, first: int) -> Iterator[Floats]:
         kept = self._taken_from_prefetched(first) if self._prefetched else {}
         missing = [k for k in range(first, self.size) if k not in kept]
         fetched: dict[int, Floats] = {}
@@ -323,7 +334,7 @@ class Directions:
 
     def _update_residuals(self, w: Floats, square: Floats, z: Floats, sign: int) -> None:
         """Subtract the direction w, z from the residuals of the live features (-1), or add it back (+1)."""
-        change = (sign * z[0]) * w[:, None] if len(z) == 1 else np.multiply.outer(w, sign * z)
+        change = w[:, None] * (sign * z)
         if self._live is None:
             ss = self.residual_ss
             (np.add if sign > 0 else np.subtract)(ss, square, out=ss)
@@ -339,9 +350,9 @@ class Directions:
         thin = self.residual_ss < self.precision.recompute_below
         if self._live is not None:
             thin &= self._is_live
-        if not thin.any():
-            return
         at = thin.nonzero()[0]
+        if not at.size:
+            return
         coordinates, residual_ss, cross = self.basis.residuals(at)
         self._W[: self.size, at] = coordinates
         found = residual_ss > self.precision.least[at]
@@ -359,18 +370,6 @@ class Directions:
             self._W = W
             self._Z = np.concatenate([self._Z, np.zeros((more, self._Z.shape[1]))])
 
-
-class Projection(Directions):
-    """Directions of the selected features, some of which can be removed.
-
-    Features that are removed from a selection of a Gram matrix are returned to the residuals when these are queried.
-    """
-
-    def __init__(self, equations: NormalEquations, max_size: float = math.inf, units: Features | None = None) -> None:
-        super().__init__(equations, max_size, units)
-        self._downdates: Downdates | None = None  # removals that W, Z and the residuals are not updated for
-        self.n_rotations = 0  # times that W changed otherwise than by new directions
-
     @property
     def explained(self) -> Floats:
         """G = Z'Z."""
@@ -381,15 +380,18 @@ class Projection(Directions):
 
     # --- queries -----------------------------------------------------------------------------------------------------
 
-    def residuals(self, features: Features, without: Floats | None = None) -> Residuals:
-        """Residuals of features, given the selected ones; without some directions of the basis, if these are given."""
+    def residuals(self, features: Features, without: Floats | None = None) -> tuple[Floats, Floats, Floats]:
+        """Residual sums of squares and cross products of features, and the tolerance up to which they count as zero.
+
+        They are given the selected features; without some directions of the basis, if these are given.
+        """
         self.update(features, freeze=without is None)
         residual_ss, cross = self.residual_ss.take(features), self.residual_cross.take(features, axis=0)
         if without is not None:
             W = without @ self.W[:, features]
             residual_ss = residual_ss + np.einsum("ij,ij->j", W, W)
             cross = cross + W.T @ (without @ self.Z)
-        return Residuals(residual_ss, cross, self.precision.least.take(features))
+        return residual_ss, cross, self.precision.least.take(features)
 
     def removal_vectors(self, places: Features) -> tuple[Floats, Floats]:
         """(c, d) such that removing each independent feature, by its place, takes v = c / sqrt(d) from G."""
@@ -446,9 +448,9 @@ class Projection(Directions):
         self._downdates.remove(place, j)
         self.independent.pop(place)
         if not self._downdates.precise:
-            self._apply_removals()
+            self._return_removed()
 
-    def _apply_removals(self) -> None:
+    def _return_removed(self) -> None:
         """Return removed features to the residuals: one by one if they are few and no digits were lost.
 
         Otherwise, one factorisation of what is still selected starts again.

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dropstep.models.base import Indices, Scan
+from dropstep.models.base import Indices, Scan, additions_of
 from dropstep.models.resampling import Resampled
 from dropstep.result import StopReason
 from dropstep.search.search import Move, Search, exceeds, feasible_gains, first_best, removal_of
@@ -29,8 +29,10 @@ def best_exchange(search: Search, pool: Indices | None = None) -> tuple[Move, Mo
             return None
         out, into = divmod(best, len(pool))
         addition = search.exchanged_move(scans[out], into, int(removals.units[out]))
-        if addition is not None:
+        if isinstance(addition, Move):
             return removal_of(removals, out), addition
+        if addition is not None:
+            search.remember([addition])
         among[best] = False
     return None
 
@@ -53,10 +55,9 @@ def best_replacement(search: Search) -> tuple[Move, Move] | None:
     """At `max_features`: the best candidate, in the place of the least useful unit, if the score improves."""
     if not search.full or search.model.saturated() is StopReason.EXACT or not len(search.pool):
         return None
-    stop, nearest, closest = search.stop, search.nearest, search.closest
-    move = search.entering()
-    search.stop, search.nearest, search.closest = stop, nearest, closest
-    return None if move is None else best_exchange(search, np.array([move.unit]))
+    decision = search.entering()
+    search.remember(decision.refused)
+    return None if decision.move is None else best_exchange(search, np.array([decision.move.unit]))
 
 
 def additions_without(search: Search, unit: int, pool: Indices) -> Scan:
@@ -64,7 +65,7 @@ def additions_without(search: Search, unit: int, pool: Indices) -> Scan:
 
     Where scans only screen, gains are those of the most promising candidates; the others are not feasible.
     """
-    scan = search.model.additions(pool, without=unit)
+    scan = additions_of(search.model, pool, unit)
     search.count(scan)
     if scan.exact:
         return scan

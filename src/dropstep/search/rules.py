@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
 from dropstep.models.base import Bools, CriterionInfo, Scan, Tests
-from dropstep.models.capabilities import offered
 from dropstep.result import NearestMove
 
 LEVEL = 0.05  # of the tests behind "auto"
@@ -30,6 +28,10 @@ class Rule(Protocol):
 
     def justifies_one(self, scan: Scan, at: int, size: int) -> bool: ...
 
+    def compared(self, scan: Scan, at: int, size: int) -> Comparison:
+        """The two numbers that it compares."""
+        ...
+
 
 Refusal = Literal["add", "remove"]
 
@@ -40,13 +42,6 @@ class Comparison(NamedTuple):
     quantity: Literal["gain", "p"]
     value: float
     needed: float
-
-
-@runtime_checkable
-class Compares(Protocol):
-    """A rule that can state the two numbers that it compares."""
-
-    def compared(self, scan: Scan, at: int, size: int) -> Comparison: ...
 
 
 @dataclass(frozen=True)
@@ -106,7 +101,7 @@ class Significance:
         """The test, where a number of units could be chosen; `in_tails`: units that enter are confirmed there."""
         if self.correction == "bonferroni":
             return Significance(self.level / max(1, n_choices))
-        resolved = copy(self)
+        resolved = Significance(self.level, self.correction)
         object.__setattr__(resolved, "n_choices", max(1, n_choices))
         object.__setattr__(resolved, "in_tails", in_tails)
         return resolved
@@ -181,14 +176,9 @@ class StandardErrors:
         return Comparison("gain", float(scan.gains[at]), self.multiple * float(scan.std_errors[at]))
 
 
-def refused(
-    action: Refusal, rule: Rule, scan: Scan, at: int, size: int, features: tuple[int, ...]
-) -> NearestMove | None:
-    """The move that a rule did not allow, with the numbers that it compared; None if the rule does not state them."""
-    comparing = offered(Compares, by=rule)
-    if comparing is None:
-        return None
-    quantity, value, needed = comparing.compared(scan, at, size)
+def nearest_move(action: Refusal, rule: Rule, scan: Scan, at: int, size: int, features: tuple[int, ...]) -> NearestMove:
+    """The move that a rule did not allow, with the numbers that it compared."""
+    quantity, value, needed = rule.compared(scan, at, size)
     gain = float(scan.gains[at])
     return NearestMove(
         action,
@@ -310,7 +300,7 @@ def _refuse_cycles(enter: Rule, leave: Rule) -> None:
             )
 
 
-def numbers_like_levels(criterion: CriterionInfo, parameters: Mapping[str, Any]) -> Iterator[str]:
+def warn_about_thresholds(criterion: CriterionInfo, parameters: Mapping[str, Any]) -> Iterator[str]:
     """Warnings for thresholds that look like significance levels, where gains are not shares of anything."""
     if criterion.share:
         return
@@ -374,17 +364,16 @@ class Permutation:
     def justifies(self, scan: Scan, size: int) -> Bools:
         return np.array([self.justifies_one(scan, at, size) for at in range(len(scan.units))], dtype=bool)
 
-    def compared(self, scan: Scan, at: int, size: int) -> tuple[str, float, float]:
-        """The quantity, its value and its limit: see `rules.Comparison`."""
-        return "p", self._p_value(scan, at), self.level
+    def compared(self, scan: Scan, at: int, size: int) -> Comparison:
+        return Comparison("p", self._p_value(scan, at), self.level)
 
     def _p_value(self, scan: Scan, at: int) -> float:
-        if scan.nulls is None:
+        if scan.largest_null is None:
             raise ValueError(
                 f"Permutation({self.level:g}) permutes the residuals of least squares row by row, which Moments and "
                 "other models do not have; pass X and y for model 'linear' or 'discriminant', or use Significance"
             )
-        return scan.nulls.p_value(int(scan.units[at]), int(self.n_permutations), self.seed)
+        return scan.largest_null(int(scan.units[at]), int(self.n_permutations), self.seed)
 
 
 @dataclass(frozen=True)
@@ -443,3 +432,6 @@ class Knockoffs:
 
     def justifies(self, scan: Scan, size: int) -> Bools:
         raise ValueError(f"Knockoffs({self.fdr:g}) decides what may enter; use a number for leave and drop")
+
+    def compared(self, scan: Scan, at: int, size: int) -> Comparison:
+        raise ValueError(f"Knockoffs({self.fdr:g}) judges a whole path; use strategy='forward'")

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dropstep.models.base import Floats, Indices, Model, Scan
-from dropstep.models.capabilities import BestSets, Bounds
+from dropstep.models.base import Floats, Indices, Model, Scan, additions_of
+from dropstep.models.capabilities import BestSets, Bounds, capability
 from dropstep.models.resampling import SearchEndedError
-from dropstep.search.search import Move, Optimum, ScoredSet, Search, exceeds, feasible_gains, first_best
+from dropstep.search.search import Move, Optimum, Refused, ScoredSet, Search, exceeds, feasible_gains, first_best
 
 MAX_ENUMERATED = 20  # units of which every set is evaluated, where there are no bounds
 
@@ -47,8 +47,8 @@ def optimum(search: Search, n_best: int, price: float) -> Optimum:
 def _best_sets(search: Search, n_best: int) -> BestSets:
     limit, pool = search.rules.max_features, search.pool
     max_size = len(pool) if limit is None else min(len(pool), limit - len(search.selected))
-    if len(pool) and isinstance(search.model, Bounds):
-        found = search.model.best_sets(pool, max_size, n_best, search.ended)
+    if len(pool) and (model := capability(search.model, Bounds)) is not None:
+        found = model.best_sets(pool, max_size, n_best, search.ended)
         if found is not None:
             search.n_evaluations += found.n_evaluations
             search.stop = search.ended() if found.bounds else None
@@ -99,7 +99,7 @@ def _sets(search: Search, branch: Search, pool: Indices, chosen: Units, room: in
 
 def _exact_gains(search: Search, model: Model, units: Indices) -> Floats:
     """Exact gains of units, minus infinity for what is not feasible; those that were only screened are confirmed."""
-    scan = model.additions(units)
+    scan = additions_of(model, units)
     search.count(scan)
     gains = feasible_gains(scan)
     doubtful = ~scan.eligible if scan.exact else np.ones(len(units), dtype=bool)
@@ -128,8 +128,13 @@ class Child:
     at: int
 
     def confirmed(self) -> Move | None:
-        """The addition; None if it is not confirmed in the tails."""
-        return self.branch.search.confirmed_move(self.scan, self.at, self.branch.search.size + 1)
+        """The addition; None, which the search remembers, if it is not confirmed in the tails."""
+        search = self.branch.search
+        move = search.confirmed_move(self.scan, self.at, search.size + 1)
+        if isinstance(move, Refused):
+            search.remember([move])
+            return None
+        return move
 
     @property
     def refused(self) -> bool:
@@ -150,7 +155,7 @@ class Branch:
 
     def children(self) -> list[Child]:
         """Sets after every addition that is allowed."""
-        scan, allowed = self.search.allowed_additions()
+        scan, allowed, self.search.stop = self.search.allowed_additions()
         value, selected = self.search.value, self.search.selected
         return [
             Child(tuple(sorted([*selected, int(scan.units[at])])), value + float(scan.gains[at]), self, scan, int(at))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dropstep.models.base import additions_of
 from dropstep.models.resampling import SearchEndedError
 from dropstep.result import Phase, Step, StopReason
 from dropstep.search.exchanges import best_exchange, best_replacement
@@ -252,7 +253,7 @@ def in_order_of_gain(search: Search, units: list[int]) -> Steps:
     """Add units, at each step the one that gains most."""
     remaining = np.array(units, dtype=np.intp)
     while len(remaining):
-        scan = search.model.additions(remaining)
+        scan = additions_of(search.model, remaining)
         at = first_best(scan.gains, scan.feasible, scan.tie) or 0
         move = addition_of(scan, at) if scan.exact else Move(int(remaining[at]))
         remaining = np.delete(remaining, at)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.models.base import TIE, Indices
+from dropstep.models.base import TIE, Indices, additions_of
 from dropstep.models.capabilities import BestSets
 from dropstep.models.least_squares.criteria import OfTrace
 from dropstep.models.least_squares.moves import block_cholesky
@@ -345,7 +345,7 @@ def best_sets(
     candidates = candidates_of(model.projection, model.units, pool)
     if not criterion.ordered_by_fit(float(model.projection.size + candidates.ranks.sum()), problem):
         return None
-    M = model.explained.M
+    M = model.matrix.M
     transform = criterion.transform if isinstance(criterion, OfTrace) and problem.n_targets > 1 else None
     if transform is not None:
         candidates, M = candidates.transformed(transform), transform @ M @ transform.T
@@ -477,7 +477,7 @@ class _Search:
     def _forward(self) -> None:
         """Offer the sets of a forward search."""
         model, chosen, pool = self.scale.model.copy(), [], self.candidates.units.copy()
-        while len(pool) and model.saturated() is None and (scan := model.additions(pool)).feasible.any():
+        while len(pool) and model.saturated() is None and (scan := additions_of(model, pool)).feasible.any():
             at = int(np.where(scan.feasible, scan.gains, -np.inf).argmax())
             model.add([int(pool[at])])
             chosen.append(self._place[int(pool[at])])

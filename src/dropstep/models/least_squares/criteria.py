@@ -18,7 +18,7 @@ from scipy import linalg
 
 from dropstep.models.base import Choices, CriterionInfo
 from dropstep.models.information import log_choices
-from dropstep.models.least_squares.criterion_matrix import Explained
+from dropstep.models.least_squares.criterion_matrix import CriterionMatrix
 from dropstep.models.least_squares.moves import RankUpdate
 from dropstep.models.least_squares.problem import Problem
 from dropstep.projection.projection import Projection
@@ -68,38 +68,41 @@ class Criterion:
     def score(self, read: Any, size: Size, problem: Problem) -> Any:
         raise NotImplementedError
 
-    def of(self, explained: Explained) -> Any:
-        """What the score reads of what is explained."""
+    def of(self, matrix: CriterionMatrix) -> Any:
+        """The statistic of M that `score` takes."""
         raise NotImplementedError
 
-    def after(self, explained: Explained, update: RankUpdate, sign: int) -> Any:
-        """What it would read after each move, M + sign v v'."""
+    def after(self, matrix: CriterionMatrix, update: RankUpdate, sign: int) -> Any:
+        """The statistic after each move, M + sign v v'."""
         raise NotImplementedError
 
-    def value(self, explained: Explained, size: Size) -> float:
-        """The score of what is explained by a selection of this size."""
-        return float(self.score(self.of(explained), size, explained.problem))
+    def value(self, matrix: CriterionMatrix, size: Size) -> float:
+        """The score of a selection of this size."""
+        return float(self.score(self.of(matrix), size, matrix.problem))
 
-    def gains(self, explained: Explained, update: RankUpdate, size: Size, now: float) -> Floats:
+    def gains(self, matrix: CriterionMatrix, update: RankUpdate, size: Size, now: float) -> Floats:
         """By how much each addition would improve the score `now`; 0 for units that bring no independent feature."""
-        problem = explained.problem
+        problem = matrix.problem
         then = Size(size.rank + update.rank, size.units + 1)
-        after = self.score(self.after(explained, update, problem.sign), then, problem)
-        gains = self._improvement(after, now)
+        after = self.score(self.after(matrix, update, problem.sign), then, problem)
+        if not -math.inf < now < math.inf:
+            gains = self._from_infinity(after, now)
+        else:
+            gains = after - now if self.better > 0 else now - after
         return gains if update.all_feasible else np.where(update.feasible, gains, 0.0)
 
-    def losses(self, explained: Explained, update: RankUpdate, size: Size, now: float) -> Floats:
+    def losses(self, matrix: CriterionMatrix, update: RankUpdate, size: Size, now: float) -> Floats:
         """By how much each removal would worsen the score `now`."""
-        problem = explained.problem
+        problem = matrix.problem
         then = Size(size.rank - update.rank, size.units - 1)
-        after = self.score(self.after(explained, update, -problem.sign), then, problem)
-        return -self._improvement(after, now)
+        after = self.score(self.after(matrix, update, -problem.sign), then, problem)
+        if not -math.inf < now < math.inf:
+            return -self._from_infinity(after, now)
+        return np.asarray(now - after if self.better > 0 else after - now)
 
-    def _improvement(self, then: Any, now: float) -> Floats:
-        """By how much scores are better than the score `now`; two that are infinite do not differ."""
-        if not math.isfinite(now):
-            return np.where(np.isinf(then), 0.0, -self.better * now)
-        return np.asarray(then - now if self.better > 0 else now - then)
+    def _from_infinity(self, then: Any, now: float) -> Floats:
+        """By how much scores are better than an infinite one; two that are infinite do not differ."""
+        return np.where(np.isinf(then), 0.0, -self.better * now)
 
 
 class OfTrace(Criterion):
@@ -110,32 +113,32 @@ class OfTrace(Criterion):
         """T, where the criterion reads the trace of T M T' instead; None for the trace of M."""
         return None
 
-    def of(self, explained: Explained) -> float:
-        return explained.trace
+    def of(self, matrix: CriterionMatrix) -> float:
+        return matrix.trace
 
-    def after(self, explained: Explained, update: RankUpdate, sign: int) -> Floats:
-        return explained.trace + sign * update.power
+    def after(self, matrix: CriterionMatrix, update: RankUpdate, sign: int) -> Floats:
+        return matrix.trace + sign * update.power
 
 
 class OfDeterminant(Criterion):
     """A criterion that reads the log determinant of M."""
 
-    def of(self, explained: Explained) -> float:
-        return explained.logdet
+    def of(self, matrix: CriterionMatrix) -> float:
+        return matrix.logdet
 
-    def after(self, explained: Explained, update: RankUpdate, sign: int) -> Floats:
-        return explained.logdet + explained.log_ratio(update, sign)
+    def after(self, matrix: CriterionMatrix, update: RankUpdate, sign: int) -> Floats:
+        return matrix.logdet + matrix.log_ratio(update, sign)
 
 
 class OfMatrix(Criterion):
     """A criterion that reads M itself."""
 
-    def of(self, explained: Explained) -> Floats:
-        return explained.M
+    def of(self, matrix: CriterionMatrix) -> Floats:
+        return matrix.M
 
-    def after(self, explained: Explained, update: RankUpdate, sign: int) -> Floats:
+    def after(self, matrix: CriterionMatrix, update: RankUpdate, sign: int) -> Floats:
         v = update.vectors
-        return np.asarray(explained.M + sign * np.einsum("umt,ums->uts", v, v))
+        return np.asarray(matrix.M + sign * np.einsum("umt,ums->uts", v, v))
 
 
 class OfRows(Criterion):
@@ -151,11 +154,11 @@ class OfRows(Criterion):
     def ordered_by_fit(self, max_rank: float, problem: Problem) -> bool:
         return False
 
-    def of(self, explained: Explained) -> float:
-        assert explained.rows is not None
-        return float(self.read(explained.rows.residuals[:, None, :], explained.rows.leverages[:, None])[0])
+    def of(self, matrix: CriterionMatrix) -> float:
+        assert matrix.rows is not None
+        return float(self.read(matrix.rows.residuals[:, None, :], matrix.rows.leverages[:, None])[0])
 
-    def after(self, explained: Explained, update: RankUpdate, sign: int) -> Floats:
+    def after(self, matrix: CriterionMatrix, update: RankUpdate, sign: int) -> Floats:
         assert update.rows is not None
         return np.concatenate([np.empty(0), *(self.read(*block) for block in update.rows)])
 
@@ -191,21 +194,21 @@ class OfShares(OfTrace):
         return resolved
 
     def total(self, problem: Problem) -> float:
-        """What is read without features."""
-        return float(np.trace(problem.base)) if self.totals is None else 1.0
+        """The statistic of the empty selection."""
+        return problem.total_ss if self.totals is None else 1.0
 
     @property
     def transform(self) -> Floats | None:
         return None if self.totals is None else np.diag(1 / np.sqrt(len(self.totals) * self.totals))
 
-    def of(self, explained: Explained) -> float:
-        return explained.trace if self.totals is None else float(np.mean(np.diagonal(explained.M) / self.totals))
+    def of(self, matrix: CriterionMatrix) -> float:
+        return matrix.trace if self.totals is None else float(np.mean(np.diagonal(matrix.M) / self.totals))
 
-    def after(self, explained: Explained, update: RankUpdate, sign: int) -> Floats:
+    def after(self, matrix: CriterionMatrix, update: RankUpdate, sign: int) -> Floats:
         if self.totals is None:
-            return super().after(explained, update, sign)
+            return matrix.trace + sign * update.power
         powers = np.square(update.vectors).sum(axis=1)
-        return np.asarray(self.of(explained) + sign * (powers / self.totals).mean(axis=1))
+        return np.asarray(self.of(matrix) + sign * (powers / self.totals).mean(axis=1))
 
 
 class R2(OfShares):
@@ -291,13 +294,13 @@ class MallowsCp(OfTrace):
         object.__setattr__(resolved, "covariance", sigma)
         return resolved
 
-    def of(self, explained: Explained) -> float:
+    def of(self, matrix: CriterionMatrix) -> float:
         if self.per_sample:
-            return explained.trace
-        return float(np.trace(linalg.solve(self._sigma, explained.M, assume_a="pos")))
+            return matrix.trace
+        return float(np.trace(linalg.solve(self._sigma, matrix.M, assume_a="pos")))
 
-    def after(self, explained: Explained, update: RankUpdate, sign: int) -> Floats:
-        return self.of(explained) + sign * self._power(update)
+    def after(self, matrix: CriterionMatrix, update: RankUpdate, sign: int) -> Floats:
+        return self.of(matrix) + sign * self._power(update)
 
     def _power(self, update: RankUpdate) -> Floats:
         """The trace of what moves explain, in units of the error."""
@@ -382,8 +385,8 @@ def _full_covariance(problem: Problem, candidates: NDArray[np.intp], criterion: 
     full = Projection(problem.equations)
     full.add(candidates.tolist())
     full.update(np.arange(problem.n_features))
-    if full.imprecise and problem.finer is not None:
-        return _full_covariance(problem.finer(), candidates, criterion)
+    if full.imprecise and problem.from_rows is not None:
+        return _full_covariance(problem.from_rows(), candidates, criterion)
     targets = full.basis.targets
     residual = problem.base - full.Z.T @ full.Z if targets is None else targets.T @ targets
     scale = np.sqrt(np.diagonal(problem.base))

@@ -21,30 +21,44 @@ from dropstep.projection.projection import Projection
 Floats = NDArray[np.float64]
 ROUNDING = 1e-12  # share of an eigenvalue of a residual below which what a move leaves of it is rounding
 FEW_NUMBERS = 2**12  # in the vectors v of all moves, for which one solution is faster than a factor and a product
+EPSILON = float(np.finfo(np.float64).eps)
 NEAR_EXACT = 1e-9  # share of a residual below which what a move leaves is rounding: such moves are equal
 Indices = NDArray[np.intp]
 ROWS_OF_CANDIDATES = 2**18  # numbers in the residuals of the candidates that are evaluated together
 
 
-class Explained:
-    """The matrix M = base + sign * G of a selection.
+class CriterionMatrix:
+    """The matrix M = base + sign * G of a selection, and what moves make of it.
 
     The log-likelihood of an exact fit diverges. In a regression `logdet` and `root` are therefore those of a residual
     whose eigenvalues, relative to the total sums of squares, are at least `Problem.exact_fit`.
+
+    Attributes
+    ----------
+    M : ndarray of shape (n_targets, n_targets)
+    problem : Problem
+    rows : RowFit or None
+        Residuals and leverages, for criteria that read them.
+    trace : float
     """
 
     def __init__(self, M: Floats, problem: Problem, rows: RowFit | None = None) -> None:
         self.M, self.problem, self.rows = M, problem, rows
+        self.trace = max(float(sum(M.diagonal().tolist())), 0.0)
 
-    @property
-    def trace(self) -> float:
-        return max(float(sum(self.M.diagonal().tolist())), 0.0)
+    @staticmethod
+    def of(M: Floats, problem: Problem, rows: RowFit | None = None) -> CriterionMatrix:
+        """M as a number where it is one."""
+        return (CriterionNumber if M.shape[0] == 1 else CriterionMatrix)(M, problem, rows)
+
+    def without(self, directions: Floats, Z: Floats) -> CriterionMatrix:
+        """M without directions of the basis, in which the targets have coordinates Z."""
+        gone, rows = directions @ Z, None if self.rows is None else self.rows.without(directions)
+        return CriterionMatrix.of(self.M - self.problem.sign * gone.T @ gone, self.problem, rows)
 
     @cached_property
     def logdet(self) -> float:
-        if len(self.M) == 1:
-            return math.log(self.positive[0, 0])
-        if self._near_exact:
+        if self.near_exact:
             return float(self._floored_logdet(self.M, self.problem.exact_fit))
         return 2 * float(np.log(np.abs(np.diagonal(self.root))).sum())
 
@@ -63,31 +77,24 @@ class Explained:
     @cached_property
     def smallest_share(self) -> float:
         """Unexplained share of the sum of squares; of several targets, that of the best explained combination."""
-        base = self.problem.base
-        if len(base) == 1:
-            return float(self.M[0, 0] / base[0, 0])
         return float(np.linalg.eigvalsh(self.M / self.problem.scales)[0])
 
     @cached_property
     def unexplained(self) -> float:
         """Largest share of a target's sum of squares that a regression leaves."""
-        if len(self.M) == 1:
-            return self.smallest_share
         return float((np.diagonal(self.M) / np.diagonal(self.problem.base)).max())
 
-    @property
-    def _near_exact(self) -> bool:
+    @cached_property
+    def near_exact(self) -> bool:
         """True if some eigenvalue of the residual has to be raised to the exact-fit tolerance."""
         return self.problem.sign < 0 and self.smallest_share < self.problem.exact_fit
 
     @property
     def positive(self) -> Floats:
         """M, with the eigenvalues of a residual raised to the exact-fit tolerance."""
-        if not self._near_exact:
+        if not self.near_exact:
             return self.M
         scales, exact = self.problem.scales, self.problem.exact_fit
-        if len(scales) == 1:
-            return np.asarray(exact * self.problem.base)
         values, vectors = np.linalg.eigh(self.M / scales)
         return np.asarray(scales * ((vectors * np.maximum(values, exact)) @ vectors.T))
 
@@ -97,25 +104,14 @@ class Explained:
         scale = np.log(np.diagonal(self.problem.base)).sum()
         return np.asarray(np.log(np.maximum(values, least)).sum(axis=-1) + scale)
 
-    @property
+    @cached_property
     def least_ratio(self) -> float:
         """Share of det(M) that a move can leave, so that an exact fit gains no more than rounding allows."""
-        if self.problem.sign > 0:
-            return float(np.finfo(np.float64).eps)
-        exact = self.problem.exact_fit
-        return min(1.0, max(exact / max(self.smallest_share, exact), NEAR_EXACT))
-
-    def without(self, directions: Floats, Z: Floats) -> Explained:
-        """What is explained without directions of the basis, in which the targets have coordinates Z."""
-        gone, rows = directions @ Z, None if self.rows is None else self.rows.without(directions)
-        return Explained(self.M - self.problem.sign * gone.T @ gone, self.problem, rows)
+        return _least_ratio(self.problem, 1.0 if self.problem.sign > 0 else self.smallest_share)
 
     def log_ratio(self, update: RankUpdate, sign: int) -> Floats:
         """log det(M + sign v v') - log det(M), for each unit: log det(I + sign v' inv(M) v)."""
-        if len(self.M) == 1 and self._near_exact:
-            floor = self.positive[0, 0]
-            return np.asarray(np.log(np.maximum(self.M[0, 0] + sign * update.power, floor) / floor))
-        if len(self.M) == 1 or isinstance(update, SingleUpdate):
+        if isinstance(update, SingleUpdate):
             inner = self.inner(update)
             ratio = np.log1p(inner) if sign > 0 else np.log1p(np.maximum(-inner, self.least_ratio - 1))
             largest = inner
@@ -123,8 +119,8 @@ class Explained:
             squares = np.square(np.linalg.svd(self._half(update), compute_uv=False))
             ratio = np.log1p(squares if sign > 0 else -np.minimum(squares, 1 - self.least_ratio)).sum(axis=-1)
             largest = squares.max(axis=-1, initial=0.0)
-        if self.problem.sign < 0 and len(self.M) > 1:
-            near = (largest > 1 - NEAR_EXACT) & (sign < 0) | self._near_exact
+        if self.problem.sign < 0:
+            near = (largest > 1 - NEAR_EXACT) & (sign < 0) | self.near_exact
             if near.any():
                 v = update.vectors[near]
                 after = self.M + sign * np.einsum("umt,ums->uts", v, v)
@@ -133,9 +129,7 @@ class Explained:
         return np.asarray(ratio)
 
     def inner(self, update: RankUpdate) -> Floats:
-        """v' inv(M) v of moves of one feature each, and of units where M is a single number."""
-        if len(self.M) == 1:
-            return np.asarray(update.power / self.positive[0, 0])
+        """v' inv(M) v of moves of one feature each."""
         v = update.vectors[:, 0]
         if self.problem.sign > 0 and v.size <= FEW_NUMBERS:
             _, solution, failed = linalg.lapack.dposv(self.M, v.T)
@@ -155,20 +149,78 @@ class Explained:
         """inv(L). A product with it takes no BLAS: threads that SciPy's would start compete with those of NumPy's."""
         return np.asarray(linalg.lapack.dtrtri(self.root, lower=1)[0])
 
-    def pillai(self, update: RankUpdate) -> float:
+    def pillai(self, update: RankUpdate, at: int) -> float:
         """Pillai's trace of one unit given the selected ones: the partial R2, for one feature and one target."""
-        v = update.vectors[0]
+        v = update.vectors[at]
         squares = np.maximum(np.linalg.eigvalsh(v @ np.linalg.solve(self.positive, v.T)), 0.0)
         return float((squares / (1 + squares) if self.problem.sign > 0 else np.minimum(squares, 1.0)).sum())
 
     def partial(self, update: RankUpdate, *, adding: bool) -> Floats:
         """Partial Wilks' lambda of each unit given the others: with the unit over without it, 1 for no effect."""
         sign = 1 if adding == (self.problem.sign > 0) else -1
-        single = len(self.M) == 1
-        if (single and sign < 0) or ((single or isinstance(update, SingleUpdate)) and not self._near_exact):
+        if isinstance(update, SingleUpdate) and not self.near_exact:
             inner = self.inner(update)
             return np.asarray(1 / (1 + inner) if sign > 0 else np.maximum(1 - inner, self.least_ratio))
         return np.asarray(np.exp(-sign * self.log_ratio(update, sign)))
+
+    def partial_of(self, update: RankUpdate, at: int, *, adding: bool) -> float:
+        """Partial Wilks' lambda of one unit."""
+        return float(self.partial(update.only(at), adding=adding)[0])
+
+
+class CriterionNumber(CriterionMatrix):
+    """M of one target, or of two classes: a number, so that no move takes a factorisation."""
+
+    def __init__(self, M: Floats, problem: Problem, rows: RowFit | None = None) -> None:
+        value, total = float(M[0, 0]), float(problem.base[0, 0])
+        self.M, self.problem, self.rows = M, problem, rows
+        self.trace = value if value > 0 else 0.0
+        self.smallest_share = self.unexplained = value / total
+        self.near_exact = problem.sign < 0 and self.smallest_share < problem.exact_fit
+        self.number = problem.exact_fit * total if self.near_exact else value
+        self.least_ratio = _least_ratio(problem, self.smallest_share)
+
+    @property
+    def logdet(self) -> float:
+        return math.log(self.number)
+
+    @property
+    def positive(self) -> Floats:
+        return np.array([[self.number]])
+
+    def log_ratio(self, update: RankUpdate, sign: int) -> Floats:
+        if self.near_exact:
+            return np.asarray(np.log(np.maximum(self.M[0, 0] + sign * update.power, self.number) / self.number))
+        inner = update.power / self.number
+        return np.asarray(np.log1p(inner) if sign > 0 else np.log1p(np.maximum(-inner, self.least_ratio - 1)))
+
+    def inner(self, update: RankUpdate) -> Floats:
+        return np.asarray(update.power / self.number)
+
+    def pillai(self, update: RankUpdate, at: int) -> float:
+        square = float(update.power[at]) / self.number
+        return square / (1 + square) if self.problem.sign > 0 else min(square, 1.0)
+
+    def partial(self, update: RankUpdate, *, adding: bool) -> Floats:
+        if adding != (self.problem.sign > 0):
+            return np.maximum(1 - update.power / self.number, self.least_ratio)
+        if self.near_exact:
+            return np.exp(-self.log_ratio(update, 1))
+        return 1 / (1 + update.power / self.number)
+
+    def partial_of(self, update: RankUpdate, at: int, *, adding: bool) -> float:
+        inner = float(update.power[at]) / self.number
+        if adding != (self.problem.sign > 0):
+            return max(1 - inner, self.least_ratio)
+        return float(self.partial(update, adding=adding)[at]) if self.near_exact else 1 / (1 + inner)
+
+
+def _least_ratio(problem: Problem, smallest_share: float) -> float:
+    if problem.sign > 0:
+        return EPSILON
+    exact = problem.exact_fit
+    ratio = exact / smallest_share if smallest_share > exact else 1.0
+    return ratio if ratio > NEAR_EXACT else NEAR_EXACT
 
 
 @dataclass(frozen=True, eq=False)

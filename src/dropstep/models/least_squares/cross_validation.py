@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dropstep.data.moments import Moments
 from dropstep.data.sample import Rows, Sample
 from dropstep.data.sources import RowSource
-from dropstep.models.base import Bools, Choices, CriterionInfo, Floats, Indices, Scan, Units
+from dropstep.models.base import Bools, Choices, CriterionInfo, Floats, Indices, Scan, Units, additions_of
 from dropstep.models.folds import Fold
 from dropstep.models.held_out import Losses
 from dropstep.models.least_squares.criteria import RSS, Trace
@@ -58,7 +58,7 @@ class CrossValidatedLeastSquares:
         Makes the same parts from columns; None if they are, or if the solver was given.
     """
 
-    sample_unit, reads_tails = "training rows", True
+    sample_unit, reads_tails, scans_cost_fits = "training rows", True, False
 
     def __init__(
         self, parts: Parts, units: Units, max_features: int | None, from_columns: Callable[[], Parts] | None
@@ -78,10 +78,15 @@ class CrossValidatedLeastSquares:
                 fold.add(self._selected)
         self._read()
 
+    def refine(self) -> None:
+        """Continue from the columns, which have more digits than moments."""
+        assert self._from_columns is not None
+        self._start(self._from_columns(), None)
+
     def _read(self) -> None:
         """Read the scores of the folds; from rows if moments leave too few digits of them."""
         if self._from_columns is not None and self._imprecise:
-            self._start(self._from_columns(), None)
+            self.refine()
             return
         self._fold_scores = np.array([fold.score for fold in self._folds])
 
@@ -142,8 +147,7 @@ class CrossValidatedLeastSquares:
         """Gains of adding each unit, after removing the selected unit `without` if it is given."""
         found = [fold.additions(units, without) for fold in self._folds]
         if self._from_columns is not None and self._imprecise:
-            self._start(self._from_columns(), None)
-            return self.additions(units, without)
+            return Scan(units, np.zeros(len(units)), np.zeros(len(units), dtype=bool), refine=self.refine)
         changes, ranks = np.stack([change for change, _ in found]), np.stack([rank for _, rank in found])
         sizes = np.array([fold.size for fold in self._folds])
         if without is not None:
@@ -164,7 +168,7 @@ class CrossValidatedLeastSquares:
     def confirm(self, units: Indices, without: int | None = None) -> Scan:
         """Gains or losses of units; all scans are exact."""
         removing = without is None and set(units.tolist()) <= set(self._selected)
-        return self.removals(units) if removing else self.additions(units, without)
+        return self.removals(units) if removing else additions_of(self, units, without)
 
     def _scan(self, units: Indices, changes: Floats, feasible: Bools, reason: StopReason | None) -> Scan:
         """Means of the changes of the fold scores, with their standard errors."""

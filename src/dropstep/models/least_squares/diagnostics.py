@@ -49,7 +49,7 @@ def notes(model: LeastSquares, names: tuple[str, ...] | None, excluded: set[int]
             "every criterion infinite; not considered in the search"
         )
     yield from cautions(model, table, excluded)
-    share = model.explained.smallest_share if problem.sign < 0 else 1.0
+    share = model.matrix.smallest_share if problem.sign < 0 else 1.0
     if problem.solver == "gram" and share < FEW_DIGITS:
         yield (
             f"the residual is {max(share, 0):.1g} of the total sum of squares; a Gram matrix keeps few digits of so "

@@ -80,7 +80,7 @@ class MomentBlocks:
             part = self.sample.at(rows())
             return problem_of(part.table, part.target, part.weights, "columns")
 
-        return replace(problem, finer=from_rows) if self.exact else problem, rows
+        return replace(problem, from_rows=from_rows) if self.exact else problem, rows
 
 
 def union(parts: Sequence[Moments]) -> Moments:

@@ -140,7 +140,7 @@ def fold_problems(
         training = [_named(k, from_moments, part, exponents) for k, part in enumerate(parts[1 : 1 + len(folds)])]
         tests = list(parts[1 + len(folds) :])
         if solver == "auto":
-            total = replace(total, finer=cache(lambda: problem_of(table, target, weights, "columns")))
+            total = replace(total, from_rows=cache(lambda: problem_of(table, target, weights, "columns")))
             training = [_with_finer(problem, sample, fold) for problem, fold in zip(training, folds, strict=True)]
     held_out = [_held_out(sample, test, problem) for problem, (_, test) in zip(training, folds, strict=True)]
     return total, tuple(FoldProblem(*parts) for parts in zip(training, held_out, tests, strict=True))
@@ -154,7 +154,7 @@ def training_weights(sample: Sample, fold: Fold) -> Floats:
 
 def _with_finer(problem: Problem, sample: Sample, fold: Fold) -> Problem:
     weights = training_weights(sample, fold)
-    return replace(problem, finer=cache(lambda: problem_of(sample.table, sample.target, weights, "columns")))
+    return replace(problem, from_rows=cache(lambda: problem_of(sample.table, sample.target, weights, "columns")))
 
 
 def _named(k: int, make: Any, *arguments: Any) -> Problem:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from itertools import groupby
 from typing import Protocol
 
@@ -37,15 +36,12 @@ class RankUpdate:
     """
 
     rows: Iterator[tuple[Floats, Floats]] | None = None
+    power: Floats
+    """Trace of the sum of v v', of shape (n_units,)."""
 
     def __init__(self, rank: Floats | float, feasible: NDArray[np.bool_]) -> None:
         self.rank, self.feasible = rank, feasible
-        self.all_feasible = np.count_nonzero(feasible) == len(feasible)
-
-    @property
-    def power(self) -> Floats:
-        """Trace of the sum of v v', of shape (n_units,)."""
-        raise NotImplementedError
+        self.all_feasible = bool(np.logical_and.reduce(feasible))
 
     @property
     def vectors(self) -> Floats:
@@ -60,22 +56,21 @@ class RankUpdate:
 class SingleUpdate(RankUpdate):
     """Moves of one feature each: v = cross / sqrt(residual_ss)."""
 
+    rank: float
+
     def __init__(self, residual_ss: Floats, cross: Floats, feasible: NDArray[np.bool_]) -> None:
-        super().__init__(1.0, feasible)
+        self.rank, self.feasible = 1.0, feasible
+        self.all_feasible = bool(np.logical_and.reduce(feasible))
         self._residual_ss = residual_ss if self.all_feasible else np.where(feasible, residual_ss, np.inf)
         self._cross = cross
-
-    @cached_property
-    def power(self) -> Floats:
-        cross = self._cross
-        squares = np.square(cross[:, 0]) if cross.shape[1] == 1 else np.square(cross) @ np.ones(cross.shape[1])
-        return np.asarray(squares / self._residual_ss)
+        q = cross.shape[1]
+        self.power = (np.square(cross[:, 0]) if q == 1 else np.square(cross) @ np.ones(q)) / self._residual_ss
 
     @property
     def vectors(self) -> Floats:
         return np.asarray(self._cross / np.sqrt(self._residual_ss)[:, None])[:, None, :]
 
-    def only(self, at: int) -> RankUpdate:
+    def only(self, at: int) -> SingleUpdate:
         here = slice(at, at + 1)
         return SingleUpdate(self._residual_ss[here], self._cross[here], self.feasible[here])
 
@@ -94,10 +89,10 @@ class BlockUpdate(RankUpdate):
         self._vectors[unit] = 0.0
         self._vectors[unit, : len(vectors)] = vectors
         self.rank[unit], self.feasible[unit] = len(vectors), len(vectors) > 0
-        self.all_feasible = np.count_nonzero(self.feasible) == len(self.feasible)
+        self.all_feasible = bool(np.logical_and.reduce(self.feasible))
 
     @property
-    def power(self) -> Floats:
+    def power(self) -> Floats:  # type: ignore[override]
         return np.asarray(np.einsum("umt,umt->u", self._vectors, self._vectors))
 
     @property

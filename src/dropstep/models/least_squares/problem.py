@@ -79,7 +79,7 @@ class Problem:
     separating : tuple of int
         Features with a single value within every class, but not the same in all: any criterion of class separation is
         infinite with one of them, so they count as constant, and the path has a note.
-    finer : callable or None
+    from_rows : callable or None
         Makes the same problem from the rows, for when the digits of a Gram matrix do not suffice; None if there are no
         rows, or a solver was given.
     """
@@ -90,7 +90,7 @@ class Problem:
     df: float
     origin: Origin
     separating: tuple[int, ...] = ()
-    finer: Callable[[], Problem] | None = None
+    from_rows: Callable[[], Problem] | None = None
 
     @cached_property
     def sign(self) -> int:
@@ -123,6 +123,11 @@ class Problem:
     def exact_fit(self) -> float:
         """Share of the targets' sums of squares below which a residual is nothing but rounding."""
         return 1e-13 if self.equations.targets is None or self.n_targets > 1 else 1e-22
+
+    @cached_property
+    def total_ss(self) -> float:
+        """Total sum of squares of the targets."""
+        return float(np.trace(self.base))
 
     @cached_property
     def scales(self) -> Floats:
@@ -185,7 +190,7 @@ def problem_of(
         problem = problem_of(table, target, weights, solver)
         if solver == "columns":
             return problem
-        return replace(problem, finer=cache(lambda: problem_of(table, target, weights, "columns")))
+        return replace(problem, from_rows=cache(lambda: problem_of(table, target, weights, "columns")))
     if solver == "gram":
         moments, exponents = of_rows(table.matrix, target, weights, table.names)
         refuse_missing(table, moments.means[:, : moments.n_features])

@@ -53,7 +53,7 @@ class Given:
 
     def extended(self, columns: Floats) -> Given:
         """The selection with another unit, given an orthonormal basis of what the others leave of it."""
-        return Given(np.hstack([self.basis, columns]), orthogonal(self.residual, columns))
+        return Given(np.concatenate((self.basis, columns), axis=1), orthogonal(self.residual, columns))
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ class RowResiduals:
     units: Units
     choose: Callable[[], Indices] | None = None
     n_represented: Floats | None = None
-    _known: dict[tuple[int, ...], Given] = field(default_factory=dict)
+    _last: dict[str, tuple[tuple[int, ...], Given]] = field(default_factory=dict)
 
     @cached_property
     def rows(self) -> Indices | None:
@@ -110,7 +110,7 @@ class RowResiduals:
         X = self.sample.table.columns(columns, self.rows).astype(np.float64)
         X *= np.ldexp(1.0, -np.frexp(np.abs(X).max(axis=0, initial=0.0))[1])  # no square overflows
         if self.weights is None:
-            X -= X.mean(axis=0)
+            X -= np.add.reduce(X) / X.shape[0]
             return X
         X -= self.weights @ X / self.weights.sum()
         return np.asarray(X * np.sqrt(self.weights)[:, None])
@@ -118,17 +118,14 @@ class RowResiduals:
     def given(self, selected: Sequence[int]) -> Given:
         """The basis of a selection, and what it leaves; a selection that extends the last one adds to its basis."""
         key = tuple(selected)
-        known = next((other for other in self._known if key[: len(other)] == other), None)
-        if known is None:
+        known, given = self._last.get("given", ((), None))
+        if given is None or key[: len(known)] != known:
             ones = np.ones(len(self.targets)) if self.weights is None else np.sqrt(self.weights)
             Q = ones[:, None] / np.linalg.norm(ones)
-            given, new = Given(Q, orthogonal(self.targets, Q)), key
-        else:
-            given, new = self._known[known], key[len(known) :]
-        for unit in new:
+            known, given = (), Given(Q, orthogonal(self.targets, Q))
+        for unit in key[len(known) :]:
             given = given.extended(self.candidate(given, unit))
-        self._known.clear()
-        self._known[key] = given
+        self._last["given"] = key, given
         return given
 
     def candidate(self, given: Given, unit: int) -> Floats:
@@ -179,7 +176,13 @@ class RowResiduals:
         return RowResiduals(self.sample, self.units, lambda: chosen if rows is None else rows[chosen], represented)
 
     def log_tail(
-        self, unit: int, selected: Sequence[int], statistic: float, df: float, ahead: Ahead | None = None
+        self,
+        unit: int,
+        selected: Sequence[int],
+        statistic: float,
+        df: float,
+        residual: Floats | None = None,
+        ahead: Ahead | None = None,
     ) -> float | None:
         """Logarithm of the p-value of adding a unit in the tails; None where its partial F test holds.
 
@@ -193,6 +196,8 @@ class RowResiduals:
             to chi-squared for normal rows.
         df : float
             Degrees of freedom of the statistic.
+        residual : ndarray of shape (n_rows, n_targets) or None, default=None
+            What the selection leaves of the targets of all rows, where that is known.
         ahead : callable or None, default=None
             Not used: rows are at hand.
 
@@ -200,6 +205,8 @@ class RowResiduals:
         -------
         float or None
         """
+        if residual is not None and self._is_close_to_normal(residual):
+            return None
         if self._strata is not None:
             if not self._few.leaves_far_from_normal(selected):
                 return None
@@ -209,13 +216,20 @@ class RowResiduals:
         if not E.shape[1]:
             return None
         if R.shape[1] == 1 and E.shape[1] == 1:
-            candidate, residual = E[:, 0], R[:, 0] / np.linalg.norm(R)
+            pair = E[:, 0], R[:, 0] / np.linalg.norm(R)
         else:  # the pair of directions along which the unit explains most
             Q = np.linalg.qr(R)[0]
             U, _, V = np.linalg.svd(E.T @ Q, full_matrices=False)
-            candidate, residual = E @ U[:, 0], Q @ V[0]
-        both, weights = self._unweighted(np.column_stack([candidate, residual]))
+            pair = E @ U[:, 0], Q @ V[0]
+        both, weights = self._unweighted(np.column_stack(pair))
         return ScoreSum.of(both[:, 0], both[:, 1], weights).log_p_value(statistic, df, statistic)
+
+    def _is_close_to_normal(self, residual: Floats) -> bool:
+        """True if the residual of all rows is one column, and close to normal: then no candidate is tested."""
+        n, q = residual.shape
+        if q > 1 or n > MAX_ROWS or self.choose is not None or self.n_represented is not None:
+            return False
+        return not Distribution.of(*self._unweighted(residual)).far_from_normal
 
     def leaves_far_from_normal(self, selected: Sequence[int]) -> bool:
         """True if a selection leaves a target that is far from normal, or several targets."""
@@ -248,8 +262,8 @@ def orthogonal(X: Floats, basis: Floats) -> Floats:
 
 def normalised(X: Floats, basis: Floats) -> tuple[Floats, NDArray[np.bool_]]:
     """What a basis leaves of columns, with length 1, and which columns do not depend on it; the others are omitted."""
-    own, E = np.einsum("ij,ij->j", X, X), orthogonal(X, basis)
-    residual_ss = np.einsum("ij,ij->j", E, E)
+    own, E = np.add.reduce(X * X), orthogonal(X, basis)
+    residual_ss = np.add.reduce(E * E)
     kept = residual_ss > DEPENDENT * own
     return E[:, kept] / np.sqrt(residual_ss[kept]), kept
 
@@ -347,7 +361,13 @@ class BlockResiduals:
     _known: dict[tuple[frozenset[int], int], ScoreSum] = field(default_factory=dict)
 
     def log_tail(
-        self, unit: int, selected: Sequence[int], statistic: float, df: float, ahead: Ahead | None = None
+        self,
+        unit: int,
+        selected: Sequence[int],
+        statistic: float,
+        df: float,
+        residual: Floats | None = None,
+        ahead: Ahead | None = None,
     ) -> float | None:
         """Logarithm of the p-value of adding a unit in the tails; None where its partial F test holds."""
         key = frozenset(selected), unit
@@ -444,11 +464,7 @@ class PermutedResiduals:
     test: WilksTest
     _known: dict[Any, tuple[dict[int, float], Floats]] = field(default_factory=dict)
 
-    def given(self, selected: Sequence[int]) -> GivenSelection:
-        """The null distribution under a selection, computed when it is needed."""
-        return GivenSelection(self, tuple(selected))
-
-    def p_value(self, unit: int, selected: tuple[int, ...], n_permutations: int, seed: int) -> float:
+    def p_value(self, selected: tuple[int, ...], unit: int, n_permutations: int, seed: int) -> float:
         """Share of the permutations, the identity included, whose largest statistic reaches that of a unit."""
         key = frozenset(selected), n_permutations, seed
         if key not in self._known:
@@ -502,18 +518,6 @@ class PermutedResiduals:
                 found[start] = 1 - np.linalg.det(np.eye(n_targets) - np.swapaxes(B, 1, 2) @ B)
                 ranks[start] = E.shape[1]
         return np.clip(found, 0.0, 1.0), ranks
-
-
-@dataclass(frozen=True, eq=False)
-class GivenSelection:
-    """The null distribution under a selection."""
-
-    residuals: PermutedResiduals
-    selected: tuple[int, ...]
-
-    def p_value(self, unit: int, n_permutations: int, seed: int) -> float:
-        """Share of the permutations, the data themselves counted as one, whose largest statistic reaches the unit's."""
-        return self.residuals.p_value(unit, self.selected, n_permutations, seed)
 
 
 def _whitened(R: Floats, basis: Floats) -> Floats:

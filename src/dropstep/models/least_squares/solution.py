@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from dropstep.data.columns import Columns
-from dropstep.models.least_squares.criterion_matrix import Explained
+from dropstep.models.least_squares.criterion_matrix import CriterionMatrix
 from dropstep.models.least_squares.problem import Problem
 from dropstep.projection.projection import Projection
 from dropstep.result import Coefficients
@@ -82,12 +82,12 @@ class _Selected:
 
 
 def coefficients(
-    problem: Problem, solution: Solution, explained: Explained, columns: Sequence[int], names: Sequence[str]
+    problem: Problem, solution: Solution, matrix: CriterionMatrix, columns: Sequence[int], names: Sequence[str]
 ) -> Coefficients:
     """Coefficients of the selected columns, in the order given; 0 for a column that depends on the others."""
     diagonal = problem.equations.diagonal[solution.independent]
-    if problem.finer is not None and np.any(diagonal * solution.variances > MAX_INFLATION):
-        problem = problem.finer()
+    if problem.from_rows is not None and np.any(diagonal * solution.variances > MAX_INFLATION):
+        problem = problem.from_rows()
         projection = Projection(problem.equations)
         projection.add(columns)
         solution = Solution.of(projection)
@@ -95,7 +95,7 @@ def coefficients(
     at = np.array([place[j] for j in solution.independent.tolist()], dtype=np.intp)
     selected = _Selected(np.array(columns, dtype=np.intp), at, tuple(names))
     if problem.kind == "linear":
-        return _regression(problem, explained.M.diagonal(), solution, selected)
+        return _regression(problem, matrix.M.diagonal(), solution, selected)
     return _discriminant(problem, solution, selected)
 
 

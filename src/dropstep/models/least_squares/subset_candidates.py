@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dropstep.models.base import Units
 from dropstep.models.least_squares.criteria import Criterion, OfDeterminant, OfTrace, Size
-from dropstep.models.least_squares.criterion_matrix import Explained
+from dropstep.models.least_squares.criterion_matrix import CriterionMatrix
 from dropstep.models.least_squares.moves import BlockUpdate, block_cholesky
 from dropstep.models.least_squares.problem import Problem
 from dropstep.projection.projection import Projection
@@ -335,5 +335,5 @@ class Scale:
         criterion, problem = self.model.criterion, self.model.problem
         if problem.n_targets > 1:
             return measure
-        read: float | Floats = criterion.of(Explained(np.array([[measure]]), problem))
+        read: float | Floats = criterion.of(CriterionMatrix.of(np.array([[measure]]), problem))
         return read
