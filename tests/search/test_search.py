@@ -76,7 +76,7 @@ def candidates(search: Any) -> Iterator[tuple[int, float, float, float]]:
     """Unit, gain, rank and partial lambda of each candidate in the pool."""
     scan = search.additions()
     rank = np.where(scan.tests._update.feasible, scan.tests._update.rank, 0.0)
-    return zip(scan.units.tolist(), scan.gains, rank, scan.tests._partial, strict=True)
+    return zip(scan.units.tolist(), scan.gains, rank, scan.tests._partial(), strict=True)
 
 
 def leaves_room(search: Any, table: RandomTable) -> bool:

@@ -55,11 +55,11 @@ class Units:
 
     def columns(self, units: Sequence[int] | Indices) -> tuple[int, ...]:
         """The columns of units."""
-        return _flat(self.members, units)
+        return tuple(units) if self.members is None and type(units) is list else _flat(self.members, units)
 
     def features(self, units: Sequence[int] | Indices) -> tuple[int, ...]:
         """The features of units."""
-        return _flat(self._features, units)
+        return tuple(units) if self._features is None and type(units) is list else _flat(self._features, units)
 
     def having(self, mask: Bools) -> Bools:
         """Which units have at least one column in a mask of columns."""
@@ -67,7 +67,7 @@ class Units:
 
     def count(self, mask: Bools) -> int:
         """Number of units with at least one column in a mask of columns."""
-        return int(np.count_nonzero(self.having(mask)))
+        return self.having(mask).nonzero()[0].size
 
     def to_features(self, values: Indices) -> tuple[int, ...]:
         """Broadcast per-unit values to features."""

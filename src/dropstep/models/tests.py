@@ -132,24 +132,27 @@ class Distribution:
     Attributes
     ----------
     points : ndarray of shape (n_points, n_coordinates)
-    weights : ndarray of shape (n_points,)
+    weights : ndarray of shape (n_points,) or None
+        None if all are 1.
     sums : ndarray of shape (5,)
         Sums of the powers 0 to 4 of the first coordinate.
     """
 
     points: Floats
-    weights: Floats
+    weights: Floats | None
     sums: Floats
 
     @classmethod
     def of(cls, points: Floats, weights: Floats | None = None) -> Distribution:
         """The distribution of a sample, with frequency weights."""
         x = points[:, 0]
-        w = np.ones(x.shape[0]) if weights is None else np.asarray(weights, dtype=np.float64)
         squares = x * x
-        weighted = squares if weights is None else w * squares
-        sums = np.array([np.add.reduce(w), w @ x, np.add.reduce(weighted), weighted @ x, weighted @ squares])
-        return cls(points, w, sums)
+        if weights is None:
+            n, mean, weighted = float(x.shape[0]), np.add.reduce(x), squares
+        else:
+            n, mean, weighted = np.add.reduce(weights), weights @ x, weights * squares
+        sums = np.array([n, mean, np.add.reduce(weighted), weighted @ x, weighted @ squares])
+        return cls(points, weights, sums)
 
     def __add__(self, other: Distribution) -> Distribution:
         (a, v), (b, w) = self.binned, other.binned
@@ -158,15 +161,16 @@ class Distribution:
     @cached_property
     def binned(self) -> tuple[Floats, Floats]:
         """Few points, and their weights: bins are logarithmic, so that extreme points keep bins of their own."""
+        weights = np.ones(len(self.points)) if self.weights is None else self.weights
         if self.sums[0] <= FEW:
-            return self.points, self.weights
+            return self.points, weights
         bins = _bins(self.points[:, 0])
         for coordinate in self.points.T[1:]:
             other = _bins(coordinate)
             bins = np.unique(bins * (int(other.max()) + 1) + other, return_inverse=True)[1]
-        totals = np.bincount(bins, self.weights)
+        totals = np.bincount(bins, weights)
         kept = totals > 0
-        means = [np.bincount(bins, self.weights * x)[kept] / totals[kept] for x in self.points.T]
+        means = [np.bincount(bins, weights * x)[kept] / totals[kept] for x in self.points.T]
         return np.column_stack(means), np.asarray(totals[kept], dtype=np.float64)
 
     @property

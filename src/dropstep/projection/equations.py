@@ -51,11 +51,11 @@ class NormalEquations:
     noise: Floats
     targets: Floats | None = None
 
-    @cached_property
+    @property
     def n_features(self) -> int:
-        return len(self.diagonal)
+        return int(self.cross.shape[0])
 
-    @cached_property
+    @property
     def n_targets(self) -> int:
         return int(self.cross.shape[1])
 

@@ -75,6 +75,7 @@ class Projection:
         self._prefetched: dict[int, Prefetched] = {}
         self._prefetcher = Prefetcher(*self.basis.batch_limits)
         p, S = equations.n_features, equations.scatter
+        self._gram = None if isinstance(S, Columns) else S
         n = S.X.shape[0] if isinstance(S, Columns) else p
         self._room = max(4, min(ROWS_AT_A_TIME, n // 16), min(NUMBERS_AT_A_TIME // p, p))
         self._W = np.empty((self._room, p))  # a row is filled when its direction is applied
@@ -141,8 +142,8 @@ class Projection:
                 continue
             length = math.sqrt(ss)
             self.basis.extend(length)
-            size = self.size
-            if size == len(self._W):
+            size = len(self.independent)
+            if size == self._W.shape[0]:
                 self._make_room(size + 1)
             self._Z[size] = cross / length
             self.independent.append(j)
@@ -150,8 +151,8 @@ class Projection:
 
     def _add_leading(self, features: Sequence[int]) -> int:
         """Select the leading ones of many features of a Gram matrix, as many as are independent; returns how many."""
-        S = self.equations.scatter
-        if not isinstance(S, np.ndarray) or self._live is not None:
+        S = self._gram
+        if S is None or self._live is not None:
             return 0
         self._apply_pending()
         at, W, first = np.array(features, dtype=np.intp), self.W, self.size
@@ -237,12 +238,12 @@ class Projection:
         """Update the live features for the directions that were added since they were last updated."""
         if self._downdates is not None:
             self._return_removed()
-        first, size = self._applied, self.size
+        first, size = self._applied, len(self.independent)
         if first == size:
             return
         live = slice(None) if self._live is None else self._live
         inexact = size - first > 1 and self._lost_digits(self.independent[first:])
-        for k, w in enumerate(self._new_rows(first), first):
+        for k, w in enumerate(self._new_rows(first, size), first):
             j, length, square = self.independent[k], self._lengths[k - first], np.square(w)
             if self._live is not None:
                 self._W[k] = 0.0
@@ -269,11 +270,10 @@ class Projection:
         lost = np.square(self._lengths) < self.precision.recompute_below[pending]  # to others, or to each other
         return not self.equations.small_means or bool(lost.any())
 
-    def _new_rows(self, first: int) -> Iterable[Floats]:
+    def _new_rows(self, first: int, size: int) -> Iterable[Floats]:
         """Rows of W of the pending directions, over the live features, each read when the ones before are in place."""
-        S, size = self.equations.scatter, self.size
-        if isinstance(S, np.ndarray):
-            return self._rows_of_gram(S, first)
+        if self._gram is not None:
+            return self._rows_of_gram(self._gram, first)
         if not self._prefetched and not self._prefetcher.maximum:
             return self.basis.products([*range(first, size)], [])
         return self._rows_of_columns(first)
@@ -398,7 +398,7 @@ class Projection:
         if self._downdates is not None:
             return self._downdates.vectors(places)
         inverse = self.inverse[places]
-        return inverse @ self.Z, np.einsum("ij,ij->i", inverse, inverse)
+        return inverse @ self.Z, np.add.reduce(np.square(inverse), axis=1)
 
     def directions(self, features: Sequence[int]) -> Floats:
         """Orthonormal rows: the directions of the basis that would be removed with some selected features."""

@@ -108,17 +108,20 @@ class Significance:
 
     def level_of(self, size: int) -> float:
         """The level at which each of a number of selected units is tested."""
-        return self.level if self.correction is None else self.level * min(size, self.n_choices) / self.n_choices
+        m = self.n_choices
+        return self.level if self.correction is None else self.level * (size if size < m else m) / m
 
     def justifies(self, scan: Scan, size: int) -> Bools:
-        return self.tests(scan).significant(self.level_of(size))
+        tests = scan.tests or self.tests(scan)
+        return tests.significant(self.level_of(size))
 
     def justifies_one(self, scan: Scan, at: int, size: int) -> bool:
-        return self.tests(scan).is_significant(at, self.level_of(size))
+        tests = scan.tests or self.tests(scan)
+        return tests.is_significant(at, self.level_of(size))
 
     def confirmed(self, scan: Scan, at: int, size: int) -> tuple[bool, float | None]:
         """Whether a significant unit is so in the tails too, and its p-value there; None if the plain test holds."""
-        tests = self.tests(scan)
+        tests = scan.tests or self.tests(scan)
         log_p = tests.log_tail(at) if self.in_tails else None
         return (True, None) if log_p is None else (log_p <= math.log(self.level_of(size)), math.exp(log_p))
 

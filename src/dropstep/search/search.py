@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +19,8 @@ from dropstep.result import Action, NearestMove, PartialTest, Phase, Step, StopR
 from dropstep.search.rules import Permutation, Refusal, Rule, Rules, Significance, Threshold, nearest_move
 
 
-class Move(NamedTuple):
+@dataclass(frozen=True)
+class Move:
     """A possible move: the unit, by how much the score would improve (below 0: worsen) if that is known, its test."""
 
     unit: int
@@ -97,18 +97,20 @@ def first_best(values: Floats, feasible: Bools, tie: float = TIE) -> int | None:
     """The first of the largest feasible values; values that differ by rounding, relative to the largest, are equal."""
     if not values.size:
         return None
-    among = values if np.logical_and.reduce(feasible) else np.where(feasible, values, -np.inf)
-    at = int(among.argmax())
-    best = float(among[at])
-    if not math.isfinite(best):  # of scores that are all infinitely bad, the first
+    at = int(values.argmax())
+    if not feasible[at]:
+        at = int(np.where(feasible, values, -np.inf).argmax())
+    best = float(values[at]) if feasible[at] else -math.inf
+    if not -math.inf < best < math.inf:  # of scores that are all infinitely bad, the first
         at = at if best > 0 else int(feasible.argmax())
         return at if feasible[at] else None
     if not at:
         return at
     least = float(np.minimum.reduce(values))
-    if not math.isfinite(least):
+    if not -math.inf < least < math.inf:
         least = float(values.min(initial=best, where=np.isfinite(values)))
-    return int((among[: at + 1] >= best - tie * (best if best > -least else -least)).argmax())
+    equal = values[: at + 1] >= best - tie * (best if best > -least else -least)
+    return int((equal & feasible[: at + 1]).argmax())
 
 
 def near_tie(scan: Scan, at: int, among: Bools) -> NearTie | None:
@@ -116,7 +118,8 @@ def near_tie(scan: Scan, at: int, among: Bools) -> NearTie | None:
 
     None if gains do not order the candidates, because a test does.
     """
-    gain, others = float(scan.gains[at]), np.where(among, scan.gains, -np.inf)
+    gain = float(scan.gains[at])
+    others = scan.gains.copy() if among is scan.feasible else np.where(among, scan.gains, -np.inf)
     others[at] = -np.inf
     second = int(others.argmax())
     second_gain = float(others[second])  # of what is not feasible it is 0, which is no near tie
@@ -153,11 +156,11 @@ class Search:
     ) -> None:
         self.model, self.rules, self.units = model, rules, units
         self.selected: list[int] = []
-        self.include = tuple(include)
+        self.include, self._n_included = tuple(include), len(include)
         self.n_evaluations = self._n_fits = self.n_spared = 0  # spared: gains of dropped candidates, per scan
         self.stop: StopReason | None = None
         self.nearest: NearestMove | None = None  # what the rules refused last: for `stop` ENTER and LEAVE
-        self._by_test = isinstance(rules.enter, Significance)
+        self._test = rules.enter if isinstance(rules.enter, Significance) else None
         self._by_p_value = isinstance(rules.enter, Significance | Permutation)
         self._in_pool = np.ones(units.n, dtype=bool)
         self._in_pool[[*include, *exclude]] = False
@@ -215,7 +218,7 @@ class Search:
     @property
     def size(self) -> int:
         """Number of selected units, without the included ones."""
-        return len(self.selected) - len(self.include)
+        return len(self.selected) - self._n_included
 
     @property
     def full(self) -> bool:
@@ -234,7 +237,8 @@ class Search:
         if self.model.scans_cost_fits:
             self._last_gains[scan.units] = np.where(scan.feasible, scan.gains, -np.inf)
         self._scan, self._exact = scan if known is None else known.joined(scan), None
-        self._stale = np.empty(0, dtype=np.intp)
+        if self._stale.size:
+            self._stale = np.empty(0, dtype=np.intp)
         return self._scan
 
     @property
@@ -263,7 +267,8 @@ class Search:
         self.stop, self.nearest, tie = decision.stop, decision.nearest, decision.tie
         if tie is not None and (self.closest is None or tie.margin < self.closest.margin):
             self.closest = tie
-        self.remember(decision.refused)
+        if decision.refused:
+            self.remember(decision.refused)
         return decision.move
 
     def entering(self) -> Decision:
@@ -272,7 +277,7 @@ class Search:
         By a test, candidates are tried in the order of their p-values, and only the one that enters is refitted.
         Candidates that are not confirmed in the tails, or whose fit does not converge, are passed over.
         """
-        scan, size = self.additions() if self._by_test else self.confirmed_additions(), self.size + 1
+        scan, size = self.additions() if self._test is not None else self.confirmed_additions(), self.size + 1
         among, nearest, refused = scan.eligible, None, list[Refused]()
         if out := self._left_at_once.get(frozenset(self.selected)):
             among = among & ~np.isin(scan.units, [*out])
@@ -296,7 +301,7 @@ class Search:
 
     def exchanged_move(self, scan: Scan, at: int, without: int) -> Move | Refused | None:
         """The addition of a unit in the place of a selected one, if a test lets it enter; any, if there is no test."""
-        if self._by_test and not self.rules.enter.justifies_one(scan, at, self.size):
+        if self._test is not None and not self.rules.enter.justifies_one(scan, at, self.size):
             return None
         return self.confirmed_move(scan, at, self.size, without)
 
@@ -306,10 +311,9 @@ class Search:
         None if its fit does not converge. `size` is the number of selected units with it, without the included ones,
         and `without` the selected unit in whose place it would enter.
         """
-        unit, gain, enter = int(scan.units[at]), float(scan.gains[at]), self.rules.enter
+        unit, gain, enter = int(scan.units[at]), float(scan.gains[at]), self._test
         test = None if scan.tests is None else scan.tests.one(at)
-        if test is not None and self._by_test:
-            assert isinstance(enter, Significance)
+        if test is not None and enter is not None:
             confirmed, p_value = enter.confirmed(scan, at, size)
             if p_value is not None:
                 if not confirmed:
@@ -405,7 +409,8 @@ class Search:
         if self._exact is not None and self._exact is not scan:
             at = np.searchsorted(scan.units, self._exact.units)
             justified[at] = self.rules.drop.justifies(self._exact, self.size + 1)
-        return np.asarray(scan.units[~justified & (scan.units != chosen.unit)])
+        units: Indices = scan.units[~justified & (scan.units != chosen.unit)]
+        return units
 
     def _exact_removals(self) -> Scan:
         scan = self.removals()
@@ -523,15 +528,16 @@ class Search:
         candidates = (self._in_pool | self._is_dropped).nonzero()[0]
         gains = self._last_gains[candidates]
         if not self.model.scans_cost_fits:
-            gains = np.zeros(len(candidates))
-            if len(candidates) and self.model.saturated() is None:
+            gains = np.zeros(candidates.size)
+            if candidates.size and self.model.saturated() is None:
                 scan = self._scan
-                if scan is None or len(scan.units) < len(candidates):
+                if scan is None or scan.units.size < candidates.size:
                     self.release()
                     scan = additions_of(self.model, candidates)
                 gains = feasible_gains(scan)
         others = candidates[np.argsort(-gains, kind="stable")]
-        n_selected, n_ranked = len(self.selected), len(self.selected) + len(others)
+        n_selected = len(self.selected)
+        n_ranked = n_selected + others.size
         ranks = np.full(self.units.n, n_ranked + 1)
         ranks[self.selected] = np.arange(1, n_selected + 1)
         ranks[others] = np.arange(n_selected + 1, n_ranked + 1)
@@ -590,8 +596,8 @@ class Search:
         self, phase: Phase, action: Action, features: tuple[int, ...], gain: float, test: PartialTest | None = None
     ) -> Step:
         std_error = None if self._fold_means is None else self._fold_means.score_std_error
-        pool = self.pool.size
-        return Step(phase, action, features, gain, self.score, pool, test, std_error)
+        pool = self._in_pool.nonzero()[0].size
+        return Step(phase, action, features, gain, self.model.score, pool, test, std_error)
 
     def _moved(self, phase: Phase, action: Action, units: Sequence[int], move: Move | None = None) -> Step:
         """Add or remove units: those of a move, or all that a search starts from.

@@ -10,7 +10,7 @@ import math
 from copy import copy
 from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,8 @@ SINGULAR = 1e-11  # relative eigenvalue of the full model's residual below which
 DEFAULT = {"linear": "r2", "discriminant": "trace"}
 
 
-class Size(NamedTuple):
+@dataclass(frozen=True)
+class Size:
     """How large selections are: the number of linearly independent features, and of units (features or groups)."""
 
     rank: Any
@@ -217,7 +218,7 @@ class R2(OfShares):
     name, kind, better, monotone = "r2", "linear", 1, True
 
     def score(self, rss: Any, size: Size, problem: Problem) -> Any:
-        return 1 - rss / self.total(problem)
+        return 1 - rss / (problem.total_ss if self.totals is None else 1.0)
 
 
 class AdjustedR2(OfShares):

@@ -199,7 +199,7 @@ class CriterionNumber(CriterionMatrix):
 
     def pillai(self, update: RankUpdate, at: int) -> float:
         square = float(update.power[at]) / self.number
-        return square / (1 + square) if self.problem.sign > 0 else min(square, 1.0)
+        return square / (1 + square) if self.problem.sign > 0 else square if square < 1.0 else 1.0
 
     def partial(self, update: RankUpdate, *, adding: bool) -> Floats:
         if adding != (self.problem.sign > 0):
@@ -211,7 +211,8 @@ class CriterionNumber(CriterionMatrix):
     def partial_of(self, update: RankUpdate, at: int, *, adding: bool) -> float:
         inner = float(update.power[at]) / self.number
         if adding != (self.problem.sign > 0):
-            return max(1 - inner, self.least_ratio)
+            kept = 1 - inner
+            return kept if kept > self.least_ratio else self.least_ratio
         return float(self.partial(update, adding=adding)[at]) if self.near_exact else 1 / (1 + inner)
 
 

@@ -199,7 +199,8 @@ class LeastSquares:
             update.rows = matrix.rows.removals(self.units, units)
         losses = self.criterion.losses(matrix, update, size, self.score)
         tests = PartialTests(matrix, update, size.rank - update.rank, update.feasible)
-        return Scan(units, losses, np.full(units.size, True), n_evaluations=units.size, tests=tests)
+        feasible = update.feasible if update.all_feasible else np.ones(units.size, dtype=bool)
+        return Scan(units, losses, feasible, n_evaluations=units.size, tests=tests)
 
     def confirm(self, units: Indices, without: int | None = None) -> Scan:
         """Gains or losses of units; all scans are exact."""
@@ -244,7 +245,7 @@ class LeastSquares:
         """Select units."""
         self._selected.extend(units)
         self._project(units)
-        if len(units) > 1 and self.problem.from_rows is not None and self.projection.imprecise:
+        if self.problem.from_rows is not None and len(units) > 1 and self.projection.imprecise:
             self.refine()
         else:
             self._read()
@@ -278,16 +279,15 @@ class LeastSquares:
         self.projection.release()
 
     def _project(self, units: Sequence[int]) -> None:
-        columns, size = self.units.columns(units), self.projection.size
-        self.projection.add(columns)
-        if self.projection.size < size + len(columns):
+        self.projection.add(self.units.columns(units))
+        if self.projection.dependent:
             spanning = set(self.projection.independent)
             self._n_dependent += sum(spanning.isdisjoint(self.units.columns([unit])) for unit in units)
 
     def _read(self) -> None:
         """Read M, the size and the score off the projection; from the rows if a Gram matrix leaves too few digits."""
         problem, projection, selected = self.problem, self.projection, self._selected
-        rank, targets = projection.size, projection.basis.targets
+        rank, targets = len(projection.independent), projection.basis.targets
         if not rank:
             M = problem.base
         elif targets is None:
@@ -359,16 +359,17 @@ class PartialTests:
             log_tail,
         )
         self._adding, self._test = log_tail is not None, matrix.problem.test
+        alike = type(size) is float and type(update.rank) is float
+        self._alike = (float(size), float(update.rank)) if alike else None  # if they are the same for all units
         self._known: tuple[int, float] | None = None  # partial Wilks' lambda of the unit that was tested last
 
-    @cached_property
     def _partial(self) -> Floats:
         return self._matrix.partial(self._update, adding=self._adding)
 
     @cached_property
     def log_p_values(self) -> Floats:
         """Logarithm of the p-value of each unit given the others; 0 for what is not feasible."""
-        log_p = self._test.log_p_value(self._partial, self._size, self._update.rank)
+        log_p = self._test.log_p_value(self._partial(), self._size, self._update.rank)
         return np.where(self._feasible, log_p, 0.0)
 
     @property
@@ -383,13 +384,13 @@ class PartialTests:
 
     def significant(self, level: float) -> Bools:
         """Which units are significant at a level."""
-        rank = self._update.rank
-        if isinstance(rank, float) and isinstance(self._size, float):
-            return self._feasible & (self._partial <= self._test.critical(level, self._size, rank))
-        pairs = np.column_stack(np.broadcast_arrays(self._size, rank))
+        size, rank = self._size, self._update.rank
+        if self._alike is not None:
+            return self._feasible & (self._partial() <= self._test.critical(level, *self._alike))
+        pairs = np.column_stack(np.broadcast_arrays(size, rank))
         different, which = np.unique(pairs, axis=0, return_inverse=True)
         critical = np.array([self._test.critical(level, k, m) for k, m in different.tolist()])
-        return np.asarray(self._feasible & (self._partial <= critical[which.ravel()]))
+        return np.asarray(self._feasible & (self._partial() <= critical[which.ravel()]))
 
     def is_significant(self, at: int, level: float) -> bool:
         """Whether one of the units is significant at a level."""
@@ -409,11 +410,10 @@ class PartialTests:
 
     def _of_one(self, at: int) -> tuple[float, float, float]:
         """Partial Wilks' lambda of one of the units, the size without it, and its rank."""
-        size, rank = self._size, self._update.rank
         if self._known is None or self._known[0] != at:
             self._known = at, self._matrix.partial_of(self._update, at, adding=self._adding)
-        return (
-            self._known[1],
-            size if isinstance(size, float) else float(size[at]),
-            rank if isinstance(rank, float) else float(rank[at]),
-        )
+        partial = self._known[1]
+        if self._alike is not None:
+            return partial, *self._alike
+        size, rank = np.broadcast_arrays(self._size, self._update.rank, self._feasible)[:2]
+        return partial, float(size[at]), float(rank[at])

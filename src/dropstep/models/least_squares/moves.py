@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import groupby
 from typing import Protocol
 
@@ -58,10 +59,11 @@ class SingleUpdate(RankUpdate):
 
     rank: float
 
-    def __init__(self, residual_ss: Floats, cross: Floats, feasible: NDArray[np.bool_]) -> None:
-        self.rank, self.feasible = 1.0, feasible
-        self.all_feasible = bool(np.logical_and.reduce(feasible))
-        self._residual_ss = residual_ss if self.all_feasible else np.where(feasible, residual_ss, np.inf)
+    def __init__(self, residual_ss: Floats, cross: Floats, feasible: NDArray[np.bool_] | None = None) -> None:
+        self.rank = 1.0
+        self.feasible = np.ones(residual_ss.shape[0], dtype=bool) if feasible is None else feasible
+        self.all_feasible = feasible is None or bool(np.logical_and.reduce(feasible))
+        self._residual_ss = residual_ss if self.all_feasible else np.where(self.feasible, residual_ss, np.inf)
         self._cross = cross
         q = cross.shape[1]
         self.power = (np.square(cross[:, 0]) if q == 1 else np.square(cross) @ np.ones(q)) / self._residual_ss
@@ -86,12 +88,13 @@ class BlockUpdate(RankUpdate):
 
     def replace(self, unit: int, vectors: Floats) -> None:
         """Give one unit other vectors, one per independent feature."""
+        self.__dict__.pop("power", None)
         self._vectors[unit] = 0.0
         self._vectors[unit, : len(vectors)] = vectors
         self.rank[unit], self.feasible[unit] = len(vectors), len(vectors) > 0
         self.all_feasible = bool(np.logical_and.reduce(self.feasible))
 
-    @property
+    @cached_property
     def power(self) -> Floats:  # type: ignore[override]
         return np.asarray(np.einsum("umt,umt->u", self._vectors, self._vectors))
 
@@ -172,7 +175,7 @@ class FeatureMoves:
         order = selected.argsort()
         places = order if len(units) == len(order) else order[selected.searchsorted(units, sorter=order)]
         cross, length = projection.removal_vectors(places)
-        return SingleUpdate(length, cross, np.ones(len(units), dtype=bool))
+        return SingleUpdate(length, cross)
 
     def rank(self, units: Sequence[int]) -> int:
         return int(np.count_nonzero(self._varying[list(units)]))

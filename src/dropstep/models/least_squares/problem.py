@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any, Literal
 
@@ -82,6 +82,19 @@ class Problem:
     from_rows : callable or None
         Makes the same problem from the rows, for when the digits of a Gram matrix do not suffice; None if there are no
         rows, or a solver was given.
+    sign : int
+        Whether adding a feature adds to M (+1) or subtracts from it (-1).
+    n : float
+        Number of rows (sum of weights).
+    n_targets : int
+    max_rank : float
+        How many independent features the rows can estimate: each target of a regression needs a row of its own.
+    exact_fit : float
+        Share of the targets' sums of squares below which a residual is nothing but rounding.
+    total_ss : float
+        Total sum of squares of the targets.
+    test : WilksTest
+        The partial F test.
     """
 
     kind: Literal["linear", "discriminant"]
@@ -92,42 +105,34 @@ class Problem:
     separating: tuple[int, ...] = ()
     from_rows: Callable[[], Problem] | None = None
 
-    @cached_property
-    def sign(self) -> int:
-        """Whether adding a feature adds to M (+1) or subtracts from it (-1)."""
-        return 1 if self.kind == "discriminant" else -1
+    sign: int = field(init=False)
+    n: float = field(init=False)
+    n_targets: int = field(init=False)
+    max_rank: float = field(init=False)
+    exact_fit: float = field(init=False)
+    total_ss: float = field(init=False)
+    test: WilksTest = field(init=False)
 
-    @cached_property
-    def n(self) -> float:
-        """Number of rows (sum of weights)."""
-        return self.origin.n
+    def __post_init__(self) -> None:
+        q, is_linear = self.equations.n_targets, self.kind == "linear"
+        known = {
+            "sign": -1 if is_linear else 1,
+            "n": self.origin.n,
+            "n_targets": q,
+            "max_rank": self.df - (q if is_linear else 1) + WEIGHT_ROUNDING,
+            "exact_fit": 1e-13 if self.equations.targets is None or q > 1 else 1e-22,
+            "total_ss": float(self.base.trace()),
+            "test": WilksTest(q, self.df, is_linear),
+        }
+        self.__dict__.update(known)
 
     @property
     def n_features(self) -> int:
         return self.equations.n_features
 
-    @cached_property
-    def n_targets(self) -> int:
-        return self.equations.n_targets
-
     @property
     def solver(self) -> Solver:
         return self.equations.solver
-
-    @cached_property
-    def max_rank(self) -> float:
-        """How many independent features the rows can estimate: each target of a regression needs a row of its own."""
-        return self.df - (self.n_targets if self.kind == "linear" else 1) + WEIGHT_ROUNDING
-
-    @cached_property
-    def exact_fit(self) -> float:
-        """Share of the targets' sums of squares below which a residual is nothing but rounding."""
-        return 1e-13 if self.equations.targets is None or self.n_targets > 1 else 1e-22
-
-    @cached_property
-    def total_ss(self) -> float:
-        """Total sum of squares of the targets."""
-        return float(np.trace(self.base))
 
     @cached_property
     def scales(self) -> Floats:
@@ -140,11 +145,6 @@ class Problem:
         equations = self.equations
         exceeds = np.square(equations.cross) > r2 * np.multiply.outer(equations.diagonal, self.base.diagonal())
         return np.unique(exceeds.nonzero()[0]).tolist() if exceeds.any() else []
-
-    @cached_property
-    def test(self) -> WilksTest:
-        """The partial F test."""
-        return WilksTest(self.n_targets, self.df, self.kind == "linear")
 
 
 def choose_solver(n: int, p: int, max_features: int | None = None, *, from_all: bool = False) -> Solver:
