@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from dropstep.models import information
 from dropstep.models.base import Choices, CriterionInfo
-from dropstep.models.information import log_choices
 from dropstep.models.least_squares.criterion_matrix import CriterionMatrix
 from dropstep.models.least_squares.moves import RankUpdate
 from dropstep.models.least_squares.problem import Problem
@@ -400,53 +400,65 @@ def _full_covariance(problem: Problem, candidates: NDArray[np.intp], criterion: 
     return np.asarray(residual / (problem.df - full.size))
 
 
-def _log_likelihood(logdet: Any, problem: Problem) -> Any:
-    """n log det(E / n): minus twice the log likelihood, up to a constant."""
-    return problem.n * (logdet - problem.n_targets * math.log(problem.n))
+class Information(OfDeterminant):
+    """n log det(E / n), minus twice the log-likelihood up to a constant, and a charge for the parameters of q targets.
 
+    E is the residual matrix. As in R's extractAIC, the parameters are the q (size + 1) coefficients.
+    """
 
-class AIC(OfDeterminant):
-    """n log det(E / n) + 2 q (size + 1), on the scale of R's extractAIC; E is the residual of the q targets."""
+    kind, penalised, share = "linear", True, False
 
-    name, kind, penalised, share = "aic", "linear", True, False
-
-    def score(self, logdet: Any, size: Size, problem: Problem) -> Any:
-        return _log_likelihood(logdet, problem) + 2 * problem.n_targets * (size.rank + 1)
-
-
-class HannanQuinn(OfDeterminant):
-    """n log det(E / n) + 2 log(log n) q (size + 1) (Hannan and Quinn 1979)."""
-
-    name, kind, penalised, share = "hqc", "linear", True, False
-
-    def score(self, logdet: Any, size: Size, problem: Problem) -> Any:
-        penalty = 2 * math.log(math.log(problem.n)) * problem.n_targets * (size.rank + 1)
-        return _log_likelihood(logdet, problem) + penalty
-
-
-class AICc(OfDeterminant):
-    """AIC corrected for few rows (Hurvich and Tsai 1989; Bedrick and Tsai 1994 for several targets)."""
-
-    name, kind, penalised, share = "aicc", "linear", True, False
+    def penalty(self, n: float, k: Any, size: Size, q: int) -> Any:
+        """The charge for k coefficients."""
+        raise NotImplementedError
 
     def score(self, logdet: Any, size: Size, problem: Problem) -> Any:
         n, q = problem.n, problem.n_targets
-        room = n - (size.rank + 1) - q - 1
-        penalty = 2 * n * (q * (size.rank + 1) + q * (q + 1) / 2) / np.where(room > 0, room, np.nan)
-        return np.where(room > 0, _log_likelihood(logdet, problem) + penalty, np.inf)
+        return n * (logdet - q * math.log(n)) + self.penalty(n, q * (size.rank + 1), size, q)
 
 
-class BIC(OfDeterminant):
+class AIC(Information):
+    """n log det(E / n) + 2 q (size + 1), on the scale of R's extractAIC; E is the residual of the q targets."""
+
+    name = "aic"
+
+    def penalty(self, n: float, k: Any, size: Size, q: int) -> Any:
+        return information.aic(n, k)
+
+
+class HannanQuinn(Information):
+    """n log det(E / n) + 2 log(log n) q (size + 1) (Hannan and Quinn 1979)."""
+
+    name = "hqc"
+
+    def penalty(self, n: float, k: Any, size: Size, q: int) -> Any:
+        return information.hqc(n, k)
+
+
+class AICc(Information):
+    """AIC corrected for few rows (Hurvich and Tsai 1989; Bedrick and Tsai 1994 for several targets).
+
+    It counts the q (q + 1) / 2 elements of the error covariance as well.
+    """
+
+    name = "aicc"
+
+    def penalty(self, n: float, k: Any, size: Size, q: int) -> Any:
+        every = k + q * (q + 1) / 2
+        return information.aicc(n, every, every - (size.rank + 1 + q))
+
+
+class BIC(Information):
     """n log det(E / n) + log(n) q (size + 1)."""
 
-    name, kind, penalised, share = "bic", "linear", True, False
+    name = "bic"
 
-    def score(self, logdet: Any, size: Size, problem: Problem) -> Any:
-        return _log_likelihood(logdet, problem) + math.log(problem.n) * problem.n_targets * (size.rank + 1)
+    def penalty(self, n: float, k: Any, size: Size, q: int) -> Any:
+        return information.bic(n, k)
 
 
 @dataclass(frozen=True)
-class EBIC(OfDeterminant):
+class EBIC(Information):
     """BIC + 2 gamma log(number of selections of this size) (Chen and Chen 2008).
 
     The combinatorial part counts units, and is constant from half of those that could be chosen on, so that every unit
@@ -460,7 +472,7 @@ class EBIC(OfDeterminant):
         Number of units that could be chosen; None counts them.
     """
 
-    name, kind, penalised, share = "ebic", "linear", True, False
+    name = "ebic"
 
     gamma: float = 1.0
     n_candidates: int | None = None
@@ -478,11 +490,9 @@ class EBIC(OfDeterminant):
         object.__setattr__(resolved, "n_included", choices.n_included)
         return resolved
 
-    def score(self, logdet: Any, size: Size, problem: Problem) -> Any:
+    def penalty(self, n: float, k: Any, size: Size, q: int) -> Any:
         assert self.n_candidates is not None
-        bic = math.log(problem.n) * problem.n_targets * (size.rank + 1)
-        combinatorial = 2 * self.gamma * log_choices(self.n_candidates, size.units - self.n_included)
-        return _log_likelihood(logdet, problem) + bic + combinatorial
+        return information.ebic(n, k, size.units - self.n_included, self.n_candidates, self.gamma)
 
 
 class Trace(OfTrace):

@@ -205,14 +205,17 @@ class RowResiduals:
         -------
         float or None
         """
-        if residual is not None and self._is_close_to_normal(residual):
+        if residual is not None and self._are_all(residual) and self._are_close_to_normal(residual):
             return None
         if self._strata is not None:
-            if not self._few.leaves_far_from_normal(selected):
+            if self._few._are_close_to_normal(self._few.given(selected).residual):
                 return None
             return self._with_extremes(unit).log_tail(unit, selected, statistic, df)
         given = self.given(selected)
-        E, R = self.candidate(given, unit), given.residual
+        R = given.residual
+        if self._are_close_to_normal(R):
+            return None
+        E = self.candidate(given, unit)
         if not E.shape[1]:
             return None
         if R.shape[1] == 1 and E.shape[1] == 1:
@@ -224,17 +227,13 @@ class RowResiduals:
         both, weights = self._unweighted(np.column_stack(pair))
         return ScoreSum.of(both[:, 0], both[:, 1], weights).log_p_value(statistic, df, statistic)
 
-    def _is_close_to_normal(self, residual: Floats) -> bool:
-        """True if the residual of all rows is one column, and close to normal: then no candidate is tested."""
-        n, q = residual.shape
-        if q > 1 or n > MAX_ROWS or self.choose is not None or self.n_represented is not None:
-            return False
-        return not Distribution.of(*self._unweighted(residual)).far_from_normal
+    def _are_all(self, residual: Floats) -> bool:
+        """True if residuals are those of all rows of the sample, and none of these is left out here."""
+        return residual.shape[0] <= MAX_ROWS and self.choose is None and self.n_represented is None
 
-    def leaves_far_from_normal(self, selected: Sequence[int]) -> bool:
-        """True if a selection leaves a target that is far from normal, or several targets."""
-        residual = self.given(selected).residual
-        return residual.shape[1] > 1 or Distribution.of(*self._unweighted(residual)).far_from_normal
+    def _are_close_to_normal(self, residual: Floats) -> bool:
+        """True if the residual of a single target is close to normal: then no candidate is tested in the tails."""
+        return residual.shape[1] == 1 and not Distribution.of(*self._unweighted(residual)).far_from_normal
 
     def _unweighted(self, columns: Floats) -> tuple[Floats, Floats | None]:
         """Columns without the roots of the weights, and the weights, of rows of positive weight."""
