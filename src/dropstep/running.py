@@ -25,16 +25,16 @@ Callback = Callable[[Step], bool | None]
 Progress = Callable[[int, int], bool | None]
 
 
-def prepared(X: Any, y: Any, rows: Rows, given: Parameters) -> tuple[Family, Any]:
+def validate(X: Any, y: Any, rows: Rows, given: Parameters) -> tuple[Family, Any]:
     """The family of a model, and the validated sample of a table: for what repeats a selection on parts of the rows."""
     family = as_family(given.model)
     with Limits(None) as limits:  # groups divide rows into parts here, whatever the criterion
         report, alone = FitReport(None, limits), replace(rows, groups=None)
-        family = evaluated(family, replace(given, n_jobs=None), alone, report)
+        family = with_evaluation(family, replace(given, n_jobs=None), alone, report)
     return family, family.sample(X, y, rows, given)
 
 
-def evaluated(family: Family, given: Parameters, rows: Rows, report: FitReport) -> Family:
+def with_evaluation(family: Family, given: Parameters, rows: Rows, report: FitReport) -> Family:
     """The family with its evaluation, if it is cross-validated."""
     resamples, validates = capability(family, Resamples), None
     if resamples is None:
@@ -96,7 +96,7 @@ def _n_fits_remaining(search: Search) -> int:
     return round(n_gains * search.n_fits / max(search.n_evaluations, search.units.n))
 
 
-class Searching(NamedTuple):
+class SearchRun(NamedTuple):
     """A search that has not started.
 
     Attributes
@@ -131,9 +131,9 @@ class Searching(NamedTuple):
             self.search.resampled.close()
 
 
-def searching(
+def make_search(
     sample: Features, problem: Problem, given: Parameters, max_features: int | None, make: type[Search] = Search
-) -> Searching:
+) -> SearchRun:
     """The search over a problem, of a class that may record more than `Search` does."""
     name, strategy = as_strategy(given.strategy)
     units, choice = _units(sample, problem.n_columns), sample.choice
@@ -156,17 +156,17 @@ def searching(
 
         refused = {"groups": choice.members, "include": choice.include or None, "max_features": given.max_features}
         strategy, notes = knockoff_path(enter, search, problem, refused, checked_seed(given.random_state))
-    return Searching(model, search, strategy, name, tuple(warn_about_thresholds(info, vars(given))), notes)
+    return SearchRun(model, search, strategy, name, tuple(warn_about_thresholds(info, vars(given))), notes)
 
 
-def searched(
+def run_search(
     family: Family, sample: Any, given: Parameters, problem: Problem | None = None, make: type[Search] = Search
 ) -> tuple[Search, dict[int, tuple[int, ...]]]:
     """A search over a sample that has ended, and the last selection of each size that it visited, in order of visit."""
     max_features = checked_max(given.max_features, len(sample.choice.include))
     problem = family.problem(sample, given.solver, max_features) if problem is None else problem
     visited: dict[int, tuple[int, ...]] = {}
-    with closing(searching(sample, problem, given, max_features, make)) as started:
+    with closing(make_search(sample, problem, given, max_features, make)) as started:
         search = started.search
         for _ in started.steps():
             visited.pop(len(search.selected), None)  # kept in the order of the visits
@@ -174,7 +174,7 @@ def searched(
     return search, visited
 
 
-def run(started: Searching, report: FitReport, callback: Callback | None) -> Iterator[Step]:
+def run(started: SearchRun, report: FitReport, callback: Callback | None) -> Iterator[Step]:
     """Run a search; steps up to the one at which the callback or a limit requests to stop."""
     search = started.search
     search.ended = report.reason

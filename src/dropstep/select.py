@@ -15,12 +15,12 @@ from dropstep.data.sample import Features, Rows, Sample
 from dropstep.data.sources import RowSource
 from dropstep.data.sources.sample import SourceSample
 from dropstep.models.base import FamilyModel, Problem
-from dropstep.models.capabilities import Fitted, capability
+from dropstep.models.capabilities import WithCoefficients, capability
 from dropstep.models.families import as_family
 from dropstep.models.resampling import Resamples
 from dropstep.parameters import NAMES, Parameters, non_default, with_parameters
 from dropstep.result import Coefficients, NearestMove, SelectionPath, Step, StopReason, Subset, Subsets, feature_names
-from dropstep.running import Callback, FitReport, Progress, Searching, checked_max, evaluated, run, searching
+from dropstep.running import Callback, FitReport, Progress, SearchRun, checked_max, make_search, run, with_evaluation
 from dropstep.search.exchanges import equivalents as find_equivalents
 from dropstep.search.limits import Limits
 from dropstep.search.search import Search
@@ -107,7 +107,7 @@ n_jobs, random_state, max_time, checkpoint
     family = as_family(given.model)
     with Limits(given.max_time, interruptible=capability(family, Resamples) is not None) as limits:
         report = FitReport(progress, limits)
-        family = evaluated(family, given, rows, report)
+        family = with_evaluation(family, given, rows, report)
         source = X.source if isinstance(X, SourceSample) else X if isinstance(X, RowSource) else None
         if source is not None:
             source.report = report.rows
@@ -115,7 +115,7 @@ n_jobs, random_state, max_time, checkpoint
         max_features = checked_max(given.max_features, len(sample.choice.include))
         from_all = as_strategy(given.strategy)[0] == "backward"
         problem = family.problem(sample, given.solver, max_features, from_all=from_all)
-        started = searching(sample, problem, given, max_features)
+        started = make_search(sample, problem, given, max_features)
         search, report.search = started.search, started.search
         with closing(started):
             for caution in started.warnings:
@@ -161,7 +161,7 @@ class _Given(NamedTuple):
     from_moments: bool
 
 
-def _notes(sample: Features, problem: Problem, started: Searching) -> Iterator[str]:
+def _notes(sample: Features, problem: Problem, started: SearchRun) -> Iterator[str]:
     """What the reader of a path should know about the search, the table and the final fit."""
     model, search, excluded = started.model, started.search, sample.choice.exclude
     yield from search.notes
@@ -177,7 +177,7 @@ def _notes(sample: Features, problem: Problem, started: Searching) -> Iterator[s
 
 
 def _path(
-    sample: Features, started: Searching, run: _Run, notes: tuple[str, ...], given: _Given, *, varies: bool
+    sample: Features, started: SearchRun, run: _Run, notes: tuple[str, ...], given: _Given, *, varies: bool
 ) -> SelectionPath:
     """The result of a search that has ended."""
     model, search, choice = started.model, started.search, sample.choice
@@ -240,7 +240,7 @@ def _nearest(search: Search) -> NearestMove | None:
 
 def _coefficients(model: FamilyModel, sample: Features, columns: Sequence[int]) -> Coefficients | None:
     """Coefficients with the names of columns and targets; None if the model has none."""
-    fitted = capability(model, Fitted)
+    fitted = capability(model, WithCoefficients)
     if fitted is None:
         return None
     fit, names = fitted.coefficients(columns, feature_names(sample.column_names, columns)), sample.target_names

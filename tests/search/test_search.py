@@ -22,7 +22,7 @@ from dropstep.models.least_squares.problem import problem_of
 from dropstep.parameters import Parameters
 from dropstep.projection import equations as normal_equations
 from dropstep.projection.projection import Projection
-from dropstep.running import searching
+from dropstep.running import make_search
 from dropstep.search.search import Move, Search
 from problems import compare, problem
 from tables import RandomTable, tables
@@ -43,7 +43,7 @@ def search_of(table: RandomTable, solver: str, criterion: str, groups: Any = Non
     choice = as_choice(problem.n_features, None, None, None, groups)
     sample = SimpleNamespace(choice=choice, encoding=None, n_features=problem.n_features)
     given = Parameters(strategy="forward", criterion=criterion, **words)
-    return searching(sample, LeastSquaresProblem(problem), given, None).search
+    return make_search(sample, LeastSquaresProblem(problem), given, None).search
 
 
 def fitting(table: RandomTable, criterion: str) -> bool:

@@ -26,7 +26,7 @@ from dropstep.evaluation.regularised import PENALTY_SEED, REGULARISED, as_compon
 from dropstep.evaluation.stability import Stability, stability
 from dropstep.parameters import RESOURCES, Parameters
 from dropstep.result import ALL, NONE, SELECTION, Evidence, HeldOut, SelectionPath
-from dropstep.running import searched
+from dropstep.running import run_search
 from dropstep.select import select
 
 Indices = NDArray[np.intp]
@@ -165,7 +165,7 @@ def _errors(path: SelectionPath, work: Repeated, cv: int, n_repeats: int, seed: 
     shared = {ALL: (every, features, make), NONE: (np.zeros((len(values), 0)), [], make)}
     found: dict[str, list[tuple[float, int]]] = {SELECTION: [], ALL: [], NONE: []}
     for train, test in shuffled_folds(len(values), labels, sample.groups, cv, seed, n_repeats):
-        search, _ = searched(work.family, sample.at(train), work.given)
+        search, _ = run_search(work.family, sample.at(train), work.given)
         chosen = list(search.units.features(search.selected))
         own = sample.table.columns(list(search.units.columns(search.selected))), chosen, FITS[path.model]
         for name, (X, used, fit) in {SELECTION: own, **shared}.items():

@@ -13,7 +13,7 @@ from dropstep.evaluation.halves import repeated
 from dropstep.evaluation.inference import parameters_of
 from dropstep.models.base import Indices
 from dropstep.result import SelectionPath, import_pandas
-from dropstep.running import searched
+from dropstep.running import run_search
 from dropstep.search.rules import Significance, Threshold
 from dropstep.search.search import Move, Search
 
@@ -184,12 +184,12 @@ def audit(
         )
     rows = Rows(sample_weight, offset, strata, sample_groups)
     work = repeated(X, y, rows, parameters_of(path), "audit")
-    search, _ = searched(work.family, work.sample, work.given, make=_Recorded)
+    search, _ = run_search(work.family, work.sample, work.given, make=_Recorded)
     assert isinstance(search, _Recorded)
     selected = search.units.features(search.selected)
     if set(selected) != set(path.selected):
         raise ValueError("X and y do not reproduce the path; pass the rows of the selection, with its weights")
-    without, _ = searched(work.family, work.sample, replace(work.given, drop=-math.inf))
+    without, _ = run_search(work.family, work.sample, replace(work.given, drop=-math.inf))
     kept = set(search.selected)
     names = work.sample.names or tuple(f"x{j}" for j in range(work.sample.n_features))
     return Audit(

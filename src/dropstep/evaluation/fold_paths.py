@@ -20,7 +20,7 @@ from dropstep.data.sample import Features, Rows, Sample
 from dropstep.data.target import Categorical
 from dropstep.evaluation.metrics import metric
 from dropstep.models.base import Problem
-from dropstep.models.capabilities import Fitted
+from dropstep.models.capabilities import WithCoefficients
 from dropstep.models.estimator.family import Estimator
 from dropstep.models.families import as_family
 from dropstep.models.folds import Fold
@@ -28,7 +28,7 @@ from dropstep.models.held_out import Losses, Trainable
 from dropstep.models.resampling import Resamples
 from dropstep.parameters import NAMES, Parameters
 from dropstep.result import Coefficients, SelectionPath, feature_names
-from dropstep.running import FitReport, Searching, evaluated, searching
+from dropstep.running import FitReport, SearchRun, make_search, with_evaluation
 from dropstep.search.limits import Limits
 from dropstep.search.search import Search
 from dropstep.select import select
@@ -86,7 +86,7 @@ class Trained:
         with Limits(None) as limits:
             family: Any = as_family(given.model)
             without = replace(rows, groups=None)  # here they divide rows into folds, whatever the criterion
-            family = evaluated(family, replace(given, n_jobs=None), without, FitReport(None, limits))
+            family = with_evaluation(family, replace(given, n_jobs=None), without, FitReport(None, limits))
         return cls(family, family.sample(X, y, rows, given), given, (X, y, rows))
 
     def folds(self, cv: Any) -> tuple[Fold, ...]:
@@ -174,7 +174,7 @@ def by_size(trained: Trained, folds: Sequence[Fold], given: Parameters, most: in
     """
 
     def run(part: Features, problem: Problem, fold: Fold) -> dict[int, Chosen]:
-        with closing(searching(part, problem, given, most)) as search:
+        with closing(make_search(part, problem, given, most)) as search:
             found = _visited(search, part, most)
         return {size: _chosen(trained, fold, found[size]) for size in sorted(found)}
 
@@ -188,7 +188,7 @@ def at_the_end(
     most = given.max_features
 
     def run(part: Features, problem: Problem, fold: Fold) -> Chosen:
-        with closing(searching(part, problem, given, most)) as search:
+        with closing(make_search(part, problem, given, most)) as search:
             for _ in search.steps():
                 pass
             state = _present(search.search, part)
@@ -248,12 +248,12 @@ def _present(search: Search, part: Features) -> State:
     """The present selection of a search."""
     features, columns = search.units.features(search.selected), search.units.columns(search.selected)
     fit = None
-    if isinstance(search.model, Fitted):
+    if isinstance(search.model, WithCoefficients):
         fit = search.model.coefficients(columns, feature_names(part.column_names, columns))
     return State(features, feature_names(part.names, features), columns, fit)
 
 
-def _visited(started: Searching, part: Features, most: int) -> dict[int, State]:
+def _visited(started: SearchRun, part: Features, most: int) -> dict[int, State]:
     """The best selection of every size that the search visits, or finds by comparing sets, up to `most`."""
     best: dict[int, tuple[float, State]] = {}
 

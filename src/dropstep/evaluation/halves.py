@@ -20,7 +20,7 @@ from dropstep.evaluation.observations import Observations, estimable
 from dropstep.models.base import Family, Problem
 from dropstep.models.capabilities import RowBlocks, SumsBlocks
 from dropstep.parameters import NAMES, Parameters
-from dropstep.running import prepared, searched
+from dropstep.running import run_search, validate
 from dropstep.search.rules import Permutation
 
 Floats = NDArray[np.float64]
@@ -78,7 +78,7 @@ class Repeated:
     def searched(self, part: Any, problem: Problem | None = None) -> Half:
         """The selection on a part of the sample, or on a problem that was made of it."""
         try:
-            search, visited = searched(self.family, part, self.given, problem)
+            search, visited = run_search(self.family, part, self.given, problem)
         except ValueError as error:
             raise ValueError(f"on a part of the rows: {error}") from error
         return Half(tuple(search.selected), tuple(_by_size(visited, tuple(search.selected))))
@@ -118,7 +118,7 @@ def repeated(X: Any, y: Any, rows: Rows, parameters: dict[str, Any], caller: str
     if isinstance(opened(X, y, rows)[0], RowSource):
         raise ValueError(f"{caller} needs all rows in memory; pass X as an array or a frame")
     given = replace(Parameters(**parameters), n_jobs=None)
-    family, sample = prepared(X, y, rows, given)
+    family, sample = validate(X, y, rows, given)
     return Repeated(family, sample, given)
 
 

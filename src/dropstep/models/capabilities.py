@@ -35,7 +35,7 @@ class StartsFromAll(Protocol):
 
 
 @runtime_checkable
-class Fitted(Protocol):
+class WithCoefficients(Protocol):
     """A model with coefficients."""
 
     def coefficients(self, columns: Sequence[int], names: Sequence[str]) -> Coefficients:

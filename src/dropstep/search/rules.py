@@ -28,7 +28,7 @@ class Rule(Protocol):
 
     def justifies_one(self, scan: Scan, at: int, size: int) -> bool: ...
 
-    def compared(self, scan: Scan, at: int, size: int) -> Comparison:
+    def compared(self, scan: Scan, at: int, size: int) -> Compared:
         """The two numbers that it compares."""
         ...
 
@@ -36,7 +36,7 @@ class Rule(Protocol):
 Refusal = Literal["add", "remove"]
 
 
-class Comparison(NamedTuple):
+class Compared(NamedTuple):
     """What a rule compares for one move: a gain (a loss, for removals) or a p-value, with its limit."""
 
     quantity: Literal["gain", "p"]
@@ -56,8 +56,8 @@ class Threshold:
     def justifies_one(self, scan: Scan, at: int, size: int) -> bool:
         return bool(scan.gains[at] > self.value)
 
-    def compared(self, scan: Scan, at: int, size: int) -> Comparison:
-        return Comparison("gain", float(scan.gains[at]), self.value)
+    def compared(self, scan: Scan, at: int, size: int) -> Compared:
+        return Compared("gain", float(scan.gains[at]), self.value)
 
 
 @dataclass(frozen=True)
@@ -125,9 +125,9 @@ class Significance:
         log_p = tests.log_tail(at) if self.in_tails else None
         return (True, None) if log_p is None else (log_p <= math.log(self.level_of(size)), math.exp(log_p))
 
-    def compared(self, scan: Scan, at: int, size: int) -> Comparison:
+    def compared(self, scan: Scan, at: int, size: int) -> Compared:
         test = self.tests(scan).one(at)
-        return Comparison("p", 1.0 if test is None else test.p_value, self.level_of(size))
+        return Compared("p", 1.0 if test is None else test.p_value, self.level_of(size))
 
     def tests(self, scan: Scan) -> Tests:
         """The tests of a scan."""
@@ -174,9 +174,9 @@ class StandardErrors:
     def justifies_one(self, scan: Scan, at: int, size: int) -> bool:
         return bool(self.justifies(scan, size)[at])
 
-    def compared(self, scan: Scan, at: int, size: int) -> Comparison:
+    def compared(self, scan: Scan, at: int, size: int) -> Compared:
         assert scan.std_errors is not None
-        return Comparison("gain", float(scan.gains[at]), self.multiple * float(scan.std_errors[at]))
+        return Compared("gain", float(scan.gains[at]), self.multiple * float(scan.std_errors[at]))
 
 
 def nearest_move(action: Refusal, rule: Rule, scan: Scan, at: int, size: int, features: tuple[int, ...]) -> NearestMove:
@@ -367,8 +367,8 @@ class Permutation:
     def justifies(self, scan: Scan, size: int) -> Bools:
         return np.array([self.justifies_one(scan, at, size) for at in range(len(scan.units))], dtype=bool)
 
-    def compared(self, scan: Scan, at: int, size: int) -> Comparison:
-        return Comparison("p", self._p_value(scan, at), self.level)
+    def compared(self, scan: Scan, at: int, size: int) -> Compared:
+        return Compared("p", self._p_value(scan, at), self.level)
 
     def _p_value(self, scan: Scan, at: int) -> float:
         if scan.largest_null is None:
@@ -436,5 +436,5 @@ class Knockoffs:
     def justifies(self, scan: Scan, size: int) -> Bools:
         raise ValueError(f"Knockoffs({self.fdr:g}) decides what may enter; use a number for leave and drop")
 
-    def compared(self, scan: Scan, at: int, size: int) -> Comparison:
+    def compared(self, scan: Scan, at: int, size: int) -> Compared:
         raise ValueError(f"Knockoffs({self.fdr:g}) judges a whole path; use strategy='forward'")

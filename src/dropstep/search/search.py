@@ -137,7 +137,7 @@ class ScoredSet:
 
 
 @dataclass(frozen=True)
-class Optimum:
+class ExhaustiveResult:
     """The best sets of each size, the best of all, and by how much a set that was not examined could be better."""
 
     sets: tuple[ScoredSet, ...]
@@ -175,7 +175,7 @@ class Search:
         self._left_at_once: dict[frozenset[int], set[int]] = {}  # what entered a selection and was the next to leave
         self._last_added: int | None = None
         self.ended: Callable[[], StopReason | None] = never  # why the search is to end now
-        self.optimum: Optimum | None = None
+        self.optimum: ExhaustiveResult | None = None
         self.notes: tuple[str, ...] = ()
 
         self.closest: NearTie | None = None  # of all additions

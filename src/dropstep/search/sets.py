@@ -11,7 +11,16 @@ import numpy as np
 from dropstep.models.base import Floats, Indices, Model, Scan, additions_of
 from dropstep.models.capabilities import BestSets, Bounds, capability
 from dropstep.models.resampling import SearchEndedError
-from dropstep.search.search import Move, Optimum, Refused, ScoredSet, Search, exceeds, feasible_gains, first_best
+from dropstep.search.search import (
+    ExhaustiveResult,
+    Move,
+    Refused,
+    ScoredSet,
+    Search,
+    exceeds,
+    feasible_gains,
+    first_best,
+)
 
 MAX_ENUMERATED = 20  # units of which every set is evaluated, where there are no bounds
 
@@ -19,7 +28,7 @@ MAX_ENUMERATED = 20  # units of which every set is evaluated, where there are no
 Units = tuple[int, ...]
 
 
-def optimum(search: Search, n_best: int, price: float) -> Optimum:
+def optimum(search: Search, n_best: int, price: float) -> ExhaustiveResult:
     """The set that maximises value - price * size, and the best sets of each size.
 
     A price of -inf selects the best set of the largest size.
@@ -41,7 +50,7 @@ def optimum(search: Search, n_best: int, price: float) -> Optimum:
     sizes = [size for size in found.bounds if price > -math.inf or start + size == len(best.units)]
     reached = total_gain(best.value, len(best.units))
     gaps = [total_gain(found.bounds[size], start + size) - reached for size in sizes]
-    return Optimum(tuple(sets), best, max([0.0, *gaps]))
+    return ExhaustiveResult(tuple(sets), best, max([0.0, *gaps]))
 
 
 def _best_sets(search: Search, n_best: int) -> BestSets:

@@ -20,9 +20,9 @@ from dropstep.models.least_squares.subset_candidates import (
     DEPENDENT,
     LOSS_ROUNDING,
     Candidates,
-    Fit,
-    Part,
+    IndependentPart,
     Scale,
+    SubsetFit,
     candidates_of,
     fit_of,
     independent_parts,
@@ -190,7 +190,7 @@ class Tree:
     """
 
     candidates: Candidates
-    fit: Fit
+    fit: SubsetFit
     sign: int
 
     @cached_property
@@ -359,7 +359,7 @@ def best_sets(
 
 
 @dataclass(eq=False)
-class _Frame:
+class _OpenNodes:
     """Nodes, and which of their children are not visited yet."""
 
     nodes: Nodes
@@ -391,7 +391,7 @@ class _Search:
     ) -> None:
         self.scale, self.candidates, self.incumbents, self.ended = scale, candidates, incumbents, ended
         self.n_evaluations = 0
-        self.frames: list[_Frame] = []
+        self.frames: list[_OpenNodes] = []
         self._place = {unit: place for place, unit in enumerate(candidates.units.tolist())}
         self._chosen: tuple[int, ...] = ()  # of the present part
         self._places: Indices = np.empty(0, dtype=np.intp)
@@ -416,7 +416,7 @@ class _Search:
                 return False
         return True
 
-    def _visit(self, part: Part) -> None:
+    def _visit(self, part: IndependentPart) -> None:
         """Search the sets of one part."""
         self._chosen = tuple(self._place[unit] for unit in part.chosen)
         self._places = np.array([self._place[unit] for unit in part.candidates.units.tolist()], dtype=np.intp)
@@ -445,7 +445,7 @@ class _Search:
         self._offer_deletions(nodes, nodes.free)
         at, units = self._viable(nodes, *np.nonzero(nodes.free & (nodes.followers > 0)))
         order = np.argsort(-(nodes.loss[at] + nodes.increments[at, units]), kind="stable")
-        self.frames.append(_Frame(nodes, at[order], units[order]))
+        self.frames.append(_OpenNodes(nodes, at[order], units[order]))
 
     def _viable(self, nodes: Nodes, at: Indices, units: Indices) -> tuple[Indices, Indices]:
         """Children, of which some proper subset may join the incumbents."""

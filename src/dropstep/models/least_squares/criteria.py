@@ -20,7 +20,7 @@ from dropstep.models import information
 from dropstep.models.base import Choices, CriterionInfo
 from dropstep.models.least_squares.criterion_matrix import CriterionMatrix
 from dropstep.models.least_squares.moves import RankUpdate
-from dropstep.models.least_squares.problem import Problem
+from dropstep.models.least_squares.problem import ScatterProblem
 from dropstep.projection.projection import Projection
 from dropstep.synonyms import did_you_mean
 
@@ -58,15 +58,15 @@ class Criterion:
         """What rules need to know."""
         return CriterionInfo(self.name, self.penalised, self.monotone, self.share)
 
-    def resolve(self, problem: Problem, candidates: NDArray[np.intp], choices: Choices) -> Criterion:
+    def resolve(self, problem: ScatterProblem, candidates: NDArray[np.intp], choices: Choices) -> Criterion:
         """The criterion with the parameters that it takes from the problem and its candidates filled in."""
         return self
 
-    def ordered_by_fit(self, max_rank: float, problem: Problem) -> bool:
+    def ordered_by_fit(self, max_rank: float, problem: ScatterProblem) -> bool:
         """True if a better fit improves the score of sets of any one size, up to a rank."""
         return True
 
-    def score(self, read: Any, size: Size, problem: Problem) -> Any:
+    def score(self, read: Any, size: Size, problem: ScatterProblem) -> Any:
         raise NotImplementedError
 
     def of(self, matrix: CriterionMatrix) -> Any:
@@ -152,7 +152,7 @@ class OfRows(Criterion):
     def read(self, residuals: Floats, leverages: Floats) -> Floats:
         raise NotImplementedError
 
-    def ordered_by_fit(self, max_rank: float, problem: Problem) -> bool:
+    def ordered_by_fit(self, max_rank: float, problem: ScatterProblem) -> bool:
         return False
 
     def of(self, matrix: CriterionMatrix) -> float:
@@ -177,7 +177,7 @@ class RSS(OfTrace):
 
     name, kind, monotone, share = "rss", "linear", True, False
 
-    def score(self, rss: Any, size: Size, problem: Problem) -> Any:
+    def score(self, rss: Any, size: Size, problem: ScatterProblem) -> Any:
         return rss
 
 
@@ -187,14 +187,14 @@ class OfShares(OfTrace):
 
     totals: Floats | None = field(default=None, init=False, repr=False, compare=False)  # of several targets
 
-    def resolve(self, problem: Problem, candidates: NDArray[np.intp], choices: Choices) -> OfShares:
+    def resolve(self, problem: ScatterProblem, candidates: NDArray[np.intp], choices: Choices) -> OfShares:
         if problem.n_targets == 1:
             return self
         resolved = copy(self)
         object.__setattr__(resolved, "totals", np.diagonal(problem.base))
         return resolved
 
-    def total(self, problem: Problem) -> float:
+    def total(self, problem: ScatterProblem) -> float:
         """The statistic of the empty selection."""
         return problem.total_ss if self.totals is None else 1.0
 
@@ -217,7 +217,7 @@ class R2(OfShares):
 
     name, kind, better, monotone = "r2", "linear", 1, True
 
-    def score(self, rss: Any, size: Size, problem: Problem) -> Any:
+    def score(self, rss: Any, size: Size, problem: ScatterProblem) -> Any:
         return 1 - rss / (problem.total_ss if self.totals is None else 1.0)
 
 
@@ -226,7 +226,7 @@ class AdjustedR2(OfShares):
 
     name, kind, better = "adj_r2", "linear", 1
 
-    def score(self, rss: Any, size: Size, problem: Problem) -> Any:
+    def score(self, rss: Any, size: Size, problem: ScatterProblem) -> Any:
         room = np.maximum(problem.df - size.rank, 1e-9)  # what leaves no degree of freedom is not free to enter
         return 1 - (rss / room) / (self.total(problem) / problem.df)
 
@@ -236,7 +236,7 @@ class Amemiya(OfShares):
 
     name, kind, penalised = "amemiya", "linear", True
 
-    def score(self, rss: Any, size: Size, problem: Problem) -> Any:
+    def score(self, rss: Any, size: Size, problem: ScatterProblem) -> Any:
         n, parameters = problem.n, size.rank + 1
         room = np.maximum(n - parameters, 1e-9)  # what leaves no degree of freedom is not free to enter
         return (n + parameters) / room * rss / self.total(problem)
@@ -255,7 +255,7 @@ class PRESS(OfRows):
         errors = np.square(residuals / np.where(room > FULL_LEVERAGE, room, np.nan)[:, :, None]).sum(axis=(0, 2))
         return np.where(np.isnan(errors), np.inf, errors)
 
-    def score(self, press: Any, size: Size, problem: Problem) -> Any:
+    def score(self, press: Any, size: Size, problem: ScatterProblem) -> Any:
         return press
 
 
@@ -286,7 +286,7 @@ class MallowsCp(OfTrace):
     def info(self) -> CriterionInfo:
         return replace(super().info, share=self.per_sample)
 
-    def resolve(self, problem: Problem, candidates: NDArray[np.intp], choices: Choices) -> MallowsCp:
+    def resolve(self, problem: ScatterProblem, candidates: NDArray[np.intp], choices: Choices) -> MallowsCp:
         if self.sigma2 is not None:
             sigma = self.sigma2 * np.eye(problem.n_targets)
         else:
@@ -323,7 +323,7 @@ class MallowsCp(OfTrace):
             linalg.solve_triangular(np.linalg.cholesky(self._sigma), np.eye(len(self._sigma)), lower=True)
         )
 
-    def score(self, rss: Any, size: Size, problem: Problem) -> Any:
+    def score(self, rss: Any, size: Size, problem: ScatterProblem) -> Any:
         q = problem.n_targets
         if self.per_sample:
             return (rss + 2 * size.rank * np.trace(self._sigma)) / problem.n
@@ -353,7 +353,7 @@ class Sawa(OfTrace):
         if self.sigma2 is not None:
             check_finite("sigma2", self.sigma2, above=0)
 
-    def resolve(self, problem: Problem, candidates: NDArray[np.intp], choices: Choices) -> Sawa:
+    def resolve(self, problem: ScatterProblem, candidates: NDArray[np.intp], choices: Choices) -> Sawa:
         if problem.n_targets > 1:
             raise ValueError(
                 f"criterion 'sawa' is defined for one target; y has {problem.n_targets}: use criterion='bic', or one "
@@ -363,11 +363,11 @@ class Sawa(OfTrace):
             return self
         return Sawa(float(_full_covariance(problem, candidates, self)[0, 0]))
 
-    def ordered_by_fit(self, max_rank: float, problem: Problem) -> bool:
+    def ordered_by_fit(self, max_rank: float, problem: ScatterProblem) -> bool:
         """n - 2 (size + 3) r + 4 r^2, the derivative by log RSS, has no root r."""
         return (max_rank + 3) ** 2 < 4 * problem.n
 
-    def score(self, rss: Any, size: Size, problem: Problem) -> Any:
+    def score(self, rss: Any, size: Size, problem: ScatterProblem) -> Any:
         assert self.sigma2 is not None
         n = problem.n
         rss = np.maximum(rss, problem.exact_fit * problem.base[0, 0])
@@ -375,7 +375,7 @@ class Sawa(OfTrace):
         return n * np.log(rss / n) + 2 * (size.rank + 3) * ratio - 2 * ratio**2
 
 
-def _full_covariance(problem: Problem, candidates: NDArray[np.intp], criterion: MallowsCp | Sawa) -> Floats:
+def _full_covariance(problem: ScatterProblem, candidates: NDArray[np.intp], criterion: MallowsCp | Sawa) -> Floats:
     """Error covariance of the model with every candidate in it."""
     name, by = criterion.name, type(criterion).__name__
     if problem.n <= len(candidates) + 1:
@@ -412,7 +412,7 @@ class Information(OfDeterminant):
         """The charge for k coefficients."""
         raise NotImplementedError
 
-    def score(self, logdet: Any, size: Size, problem: Problem) -> Any:
+    def score(self, logdet: Any, size: Size, problem: ScatterProblem) -> Any:
         n, q = problem.n, problem.n_targets
         return n * (logdet - q * math.log(n)) + self.penalty(n, q * (size.rank + 1), size, q)
 
@@ -484,7 +484,7 @@ class EBIC(Information):
         if n is not None and (not isinstance(n, Integral) or isinstance(n, bool) or n < 1):
             raise ValueError(f"n_candidates must be None or a whole number from 1; got {n!r}")
 
-    def resolve(self, problem: Problem, candidates: NDArray[np.intp], choices: Choices) -> EBIC:
+    def resolve(self, problem: ScatterProblem, candidates: NDArray[np.intp], choices: Choices) -> EBIC:
         n_candidates = max(1, choices.n) if self.n_candidates is None else self.n_candidates
         resolved = replace(self, n_candidates=n_candidates)
         object.__setattr__(resolved, "n_included", choices.n_included)
@@ -500,7 +500,7 @@ class Trace(OfTrace):
 
     name, kind, better, monotone = "trace", "discriminant", 1, True
 
-    def score(self, trace: Any, size: Size, problem: Problem) -> Any:
+    def score(self, trace: Any, size: Size, problem: ScatterProblem) -> Any:
         return trace - problem.n_targets
 
 
@@ -509,7 +509,7 @@ class Wilks(OfDeterminant):
 
     name, kind, monotone = "wilks", "discriminant", True
 
-    def score(self, logdet: Any, size: Size, problem: Problem) -> Any:
+    def score(self, logdet: Any, size: Size, problem: ScatterProblem) -> Any:
         return np.exp(-logdet)
 
 
@@ -518,7 +518,7 @@ class Pillai(OfMatrix):
 
     name, kind, better, monotone = "pillai", "discriminant", 1, True
 
-    def score(self, M: Any, size: Size, problem: Problem) -> Any:
+    def score(self, M: Any, size: Size, problem: ScatterProblem) -> Any:
         return (1 - 1 / np.maximum(np.linalg.eigvalsh(M), 1.0)).sum(axis=-1)
 
 
@@ -527,7 +527,7 @@ class Roy(OfMatrix):
 
     name, kind, better, monotone = "roy", "discriminant", 1, True
 
-    def score(self, M: Any, size: Size, problem: Problem) -> Any:
+    def score(self, M: Any, size: Size, problem: ScatterProblem) -> Any:
         return np.linalg.eigvalsh(M)[..., -1] - 1
 
 

@@ -14,7 +14,7 @@ from scipy import linalg
 from dropstep.data.columns import Columns
 from dropstep.models.base import Units
 from dropstep.models.least_squares.moves import RankUpdate, SingleUpdate
-from dropstep.models.least_squares.problem import Problem
+from dropstep.models.least_squares.problem import ScatterProblem
 from dropstep.projection.basis import RowsBasis, orthonormal
 from dropstep.projection.projection import Projection
 
@@ -31,23 +31,23 @@ class CriterionMatrix:
     """The matrix M = base + sign * G of a selection, and what moves make of it.
 
     The log-likelihood of an exact fit diverges. In a regression `logdet` and `root` are therefore those of a residual
-    whose eigenvalues, relative to the total sums of squares, are at least `Problem.exact_fit`.
+    whose eigenvalues, relative to the total sums of squares, are at least `ScatterProblem.exact_fit`.
 
     Attributes
     ----------
     M : ndarray of shape (n_targets, n_targets)
-    problem : Problem
+    problem : ScatterProblem
     rows : RowFit or None
         Residuals and leverages, for criteria that read them.
     trace : float
     """
 
-    def __init__(self, M: Floats, problem: Problem, rows: RowFit | None = None) -> None:
+    def __init__(self, M: Floats, problem: ScatterProblem, rows: RowFit | None = None) -> None:
         self.M, self.problem, self.rows = M, problem, rows
         self.trace = max(float(sum(M.diagonal().tolist())), 0.0)
 
     @staticmethod
-    def of(M: Floats, problem: Problem, rows: RowFit | None = None) -> CriterionMatrix:
+    def of(M: Floats, problem: ScatterProblem, rows: RowFit | None = None) -> CriterionMatrix:
         """M as a number where it is one."""
         return (CriterionNumber if M.shape[0] == 1 else CriterionMatrix)(M, problem, rows)
 
@@ -171,7 +171,7 @@ class CriterionMatrix:
 class CriterionNumber(CriterionMatrix):
     """M of one target, or of two classes: a number, so that no move takes a factorisation."""
 
-    def __init__(self, M: Floats, problem: Problem, rows: RowFit | None = None) -> None:
+    def __init__(self, M: Floats, problem: ScatterProblem, rows: RowFit | None = None) -> None:
         value, total = float(M[0, 0]), float(problem.base[0, 0])
         self.M, self.problem, self.rows = M, problem, rows
         self.trace = value if value > 0 else 0.0
@@ -216,7 +216,7 @@ class CriterionNumber(CriterionMatrix):
         return float(self.partial(update, adding=adding)[at]) if self.near_exact else 1 / (1 + inner)
 
 
-def _least_ratio(problem: Problem, smallest_share: float) -> float:
+def _least_ratio(problem: ScatterProblem, smallest_share: float) -> float:
     if problem.sign > 0:
         return EPSILON
     exact = problem.exact_fit
@@ -230,11 +230,11 @@ class RegressionRows:
 
     Attributes
     ----------
-    problem : Problem
+    problem : ScatterProblem
         With columns as its scatter, and targets.
     """
 
-    problem: Problem
+    problem: ScatterProblem
 
     @property
     def columns(self) -> Columns:

@@ -28,7 +28,7 @@ from dropstep.models.least_squares.fold_scores import (
     sample_folds,
 )
 from dropstep.models.least_squares.model import LeastSquares
-from dropstep.models.least_squares.problem import Problem
+from dropstep.models.least_squares.problem import ScatterProblem
 from dropstep.models.resampling import Evaluation
 from dropstep.parameters import Parameters
 from dropstep.result import Coefficients, StopReason
@@ -37,7 +37,7 @@ FEW_DIGITS = 1e-8  # relative held-out error below which it is computed from row
 EXACT = 1e-24  # relative held-out error that is rounding
 
 
-Parts = tuple[Problem, tuple[FoldProblem, ...]]
+Parts = tuple[ScatterProblem, tuple[FoldProblem, ...]]
 
 
 class CrossValidatedLeastSquares:
@@ -50,7 +50,7 @@ class CrossValidatedLeastSquares:
 
     Parameters
     ----------
-    parts : tuple of (Problem, tuple of FoldProblem)
+    parts : tuple of (ScatterProblem, tuple of FoldProblem)
         The problem of all rows, and those of the folds.
     units : Units
     max_features : int or None
@@ -226,7 +226,7 @@ class CrossValidatedLeastSquares:
         return self.on_all_rows().coefficients(columns, names)
 
 
-def _criterion(problem: Problem) -> RSS | Trace:
+def _criterion(problem: ScatterProblem) -> RSS | Trace:
     return RSS() if problem.kind == "linear" else Trace()
 
 
@@ -309,7 +309,7 @@ class CrossValidatedProblem:
 
     @property
     def varying(self) -> Bools:
-        return self.parts[0].equations.diagonal > 0
+        return self.parts[0].varying
 
     def model(
         self, criterion: Any, units: Units, candidates: NDArray[np.intp], choices: Choices

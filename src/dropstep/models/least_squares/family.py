@@ -29,7 +29,7 @@ from dropstep.models.least_squares.criterion_matrix import RegressionRows
 from dropstep.models.least_squares.diagnostics import notes
 from dropstep.models.least_squares.fold_scores import fold_problems, lacks_classes, sample_folds, without_lone_rows
 from dropstep.models.least_squares.model import LeastSquares
-from dropstep.models.least_squares.problem import Problem, choose_solver, from_moments, problem_of
+from dropstep.models.least_squares.problem import ScatterProblem, choose_solver, from_moments, problem_of
 from dropstep.models.least_squares.row_tests import PermutedResiduals, RowResiduals
 from dropstep.models.resampling import Evaluation
 from dropstep.parameters import Parameters
@@ -63,12 +63,12 @@ class MomentBlocks:
     total: Moments
     exact: bool
 
-    def halves(self, chosen: Indices) -> tuple[tuple[Problem, FindRows], tuple[Problem, FindRows]]:
+    def halves(self, chosen: Indices) -> tuple[tuple[ScatterProblem, FindRows], tuple[ScatterProblem, FindRows]]:
         """The problem of the union of some blocks, and that of the other blocks; with functions that find the rows."""
         half = union([self.moments[b] for b in chosen.tolist()])
         return self._problem(half, chosen, inside=True), self._problem(self.total - half, chosen, inside=False)
 
-    def _problem(self, moments: Moments, chosen: Indices, *, inside: bool) -> tuple[Problem, FindRows]:
+    def _problem(self, moments: Moments, chosen: Indices, *, inside: bool) -> tuple[ScatterProblem, FindRows]:
         problem = from_moments(moments)
 
         @cache
@@ -76,7 +76,7 @@ class MomentBlocks:
             return np.flatnonzero(np.isin(self.block, chosen) == inside)
 
         @cache
-        def from_rows() -> Problem:
+        def from_rows() -> ScatterProblem:
             part = self.sample.at(rows())
             return problem_of(part.table, part.target, part.weights, "columns")
 
@@ -281,7 +281,7 @@ class LeastSquaresBlocks:
 class LeastSquaresProblem:
     """Normal equations, the sample (and its rows) that they are of, and the number of units that may be selected."""
 
-    equations: Problem
+    problem: ScatterProblem
     whole: AnySample | None = None
     max_features: int | None = None
     rows: Callable[[], NDArray[np.intp]] | None = None  # None is all rows
@@ -293,19 +293,19 @@ class LeastSquaresProblem:
 
     @property
     def sizes_by(self) -> str:
-        return "ebic" if self.equations.kind == "linear" else "trace"
+        return "ebic" if self.problem.kind == "linear" else "trace"
 
     @property
     def n_columns(self) -> int:
-        return self.equations.n_features
+        return self.problem.n_features
 
     @property
     def varying(self) -> Bools:
-        return self.equations.equations.diagonal > 0
+        return self.problem.varying
 
     def model(self, criterion: Any, units: Units, candidates: NDArray[np.intp], choices: Choices) -> LeastSquares:
         """A model of candidate columns."""
-        problem = self.equations
+        problem = self.problem
         resolved = as_criterion(criterion, problem.kind).resolve(problem, candidates, choices)
         rows = self._rows(resolved) if isinstance(resolved, OfRows) else None
         model = LeastSquares(problem, resolved, units, self.max_features, rows)
@@ -321,8 +321,8 @@ class LeastSquaresProblem:
     def _rows(self, criterion: Criterion) -> RegressionRows:
         """The rows, for a criterion that reads them."""
         sample = self.sample
-        if self.equations.solver == "columns":
-            return RegressionRows(self.equations)
+        if self.problem.solver == "columns":
+            return RegressionRows(self.problem)
         if not isinstance(sample, Sample):
             raise ValueError(
                 f"criterion {criterion.name!r} reads the rows, which Moments do not contain; pass X and y, or use "
@@ -334,13 +334,13 @@ class LeastSquaresProblem:
         """The problem of candidate columns, followed by a knockoff of each."""
         from dropstep.models.least_squares.knockoff_moments import with_knockoffs
 
-        return LeastSquaresProblem(with_knockoffs(self.equations, candidates, seed))
+        return LeastSquaresProblem(with_knockoffs(self.problem, candidates, seed))
 
     def notes(self, model: LeastSquares, excluded: set[int]) -> Iterator[str]:
         """Notes on features that determine the target, and on the digits of the numbers."""
         sample = self.sample
         if isinstance(sample, Sample) and isinstance(sample.target, Continuous):
-            suspects = [j for j in self.equations.nearly_determining(1 - SUSPICIOUS) if j not in excluded]
+            suspects = [j for j in self.problem.nearly_determining(1 - SUSPICIOUS) if j not in excluded]
             if found := determining(sample.table, sample.encoding, sample.target, sample.weights, suspects):
                 yield determining_note(sample.features, found)
         yield from notes(model, None if sample is None else sample.column_names, excluded)

@@ -21,7 +21,7 @@ from dropstep.data.target import Categorical, Continuous, Target
 from dropstep.models.base import Floats, Indices, Units
 from dropstep.models.folds import Fold, folds_of
 from dropstep.models.held_out import SMALLEST
-from dropstep.models.least_squares.problem import Problem, from_moments, problem_of, solver_of
+from dropstep.models.least_squares.problem import ScatterProblem, from_moments, problem_of, solver_of
 from dropstep.projection.basis import RowsBasis, orthonormal
 from dropstep.projection.equations import Solver
 from dropstep.projection.projection import Projection
@@ -95,20 +95,20 @@ class FoldProblem:
 
     Attributes
     ----------
-    training : Problem
+    training : ScatterProblem
     rows : HeldOutRows
     moments : Moments or None
         Of the test rows, in the units of the problem; None if the training problem reads columns.
     """
 
-    training: Problem
+    training: ScatterProblem
     rows: HeldOutRows
     moments: Moments | None
 
 
 def fold_problems(
     sample: Sample, folds: Sequence[Fold], solver: Any, max_features: int | None = None
-) -> tuple[Problem, tuple[FoldProblem, ...]]:
+) -> tuple[ScatterProblem, tuple[FoldProblem, ...]]:
     """The problem of all rows, and those of the folds.
 
     From a Gram matrix, the moments of each test set are computed once, and those of the training rows are sums of
@@ -152,12 +152,12 @@ def training_weights(sample: Sample, fold: Fold) -> Floats:
     return counts if sample.weights is None else counts * sample.weights
 
 
-def _with_finer(problem: Problem, sample: Sample, fold: Fold) -> Problem:
+def _with_finer(problem: ScatterProblem, sample: Sample, fold: Fold) -> ScatterProblem:
     weights = training_weights(sample, fold)
     return replace(problem, from_rows=cache(lambda: problem_of(sample.table, sample.target, weights, "columns")))
 
 
-def _named(k: int, make: Any, *arguments: Any) -> Problem:
+def _named(k: int, make: Any, *arguments: Any) -> ScatterProblem:
     """A problem, or the error of its fold."""
     try:
         return make(*arguments)  # type: ignore[no-any-return]
@@ -224,7 +224,7 @@ def take(target: Target, rows: Any) -> Target:
     return Continuous(target.values[rows])
 
 
-def _held_out(sample: Sample, test: Rows, problem: Problem) -> HeldOutRows:
+def _held_out(sample: Sample, test: Rows, problem: ScatterProblem) -> HeldOutRows:
     at, origin = _as_slice(test), problem.origin
     centre = origin.counts @ origin.means / origin.n
     weights = None if sample.weights is None else sample.weights[at]
@@ -283,7 +283,7 @@ def _is_complement(train: Rows, test: Rows, n: int) -> bool:
     return len(counts) == n and bool((counts == 1).all())
 
 
-class Block(NamedTuple):
+class CandidateBlock(NamedTuple):
     """Candidates with the same number of columns: their positions in a scan, and the columns of each."""
 
     at: Indices
@@ -386,7 +386,7 @@ class FoldScores:
         raise NotImplementedError
 
     def added(
-        self, block: Block, residual: Floats, least: Floats, reduced: Reduced, start: Floats
+        self, block: CandidateBlock, residual: Floats, least: Floats, reduced: Reduced, start: Floats
     ) -> tuple[Floats, Floats]:
         """Changes of the score by adding each unit of a block, and their ranks.
 
@@ -410,19 +410,19 @@ class FoldScores:
 
     # --- training residuals ------------------------------------------------------------------------------------------
 
-    def _blocks(self, units: Indices) -> list[Block]:
+    def _blocks(self, units: Indices) -> list[CandidateBlock]:
         """The units of a scan, by number of columns."""
         if self._lengths is None:
-            return [Block(np.arange(len(units)), units[:, None])]
+            return [CandidateBlock(np.arange(len(units)), units[:, None])]
         assert self.units.members is not None
         members, lengths = self.units.members, self._lengths[units]
         found = []
         for m in np.unique(lengths):
             at = np.flatnonzero(lengths == m)
-            found.append(Block(at, np.array([members[int(u)] for u in units[at]], dtype=np.intp)))
+            found.append(CandidateBlock(at, np.array([members[int(u)] for u in units[at]], dtype=np.intp)))
         return found
 
-    def _training(self, block: Block, reduced: Reduced) -> tuple[Floats, NDArray[np.bool_]]:
+    def _training(self, block: CandidateBlock, reduced: Reduced) -> tuple[Floats, NDArray[np.bool_]]:
         """Gram matrices of the training residuals of units, and which of them have lost digits."""
         projection, columns, gone = self.projection, block.columns, reduced.directions
         diagonal = self.problem.equations.diagonal[columns]
@@ -577,7 +577,7 @@ class HeldOutErrors(FoldScores):
         return np.asarray(self.fold.rows.targets - self._T @ reduced(self.projection.Z))
 
     def added(
-        self, block: Block, residual: Floats, least: Floats, reduced: Reduced, start: Floats
+        self, block: CandidateBlock, residual: Floats, least: Floats, reduced: Reduced, start: Floats
     ) -> tuple[Floats, Floats]:
         projection, (n_units, m) = self.projection, block.columns.shape
         columns, q, gone = block.columns.ravel(), self.problem.n_targets, reduced.directions
@@ -721,17 +721,17 @@ class HeldOutLogScores(FoldScores):
         return (slice(start, start + step) for start in range(0, n_moves, step))
 
     def added(
-        self, block: Block, residual: Floats, least: Floats, reduced: Reduced, start: Floats
+        self, block: CandidateBlock, residual: Floats, least: Floats, reduced: Reduced, start: Floats
     ) -> tuple[Floats, Floats]:
         now = self._mean(start[:, :, None].copy())[0]
         scores, ranks = np.empty(len(block.at)), np.empty(len(block.at))
         for here in self._chunks(len(block.at)):
-            part = Block(block.at[here], block.columns[here])
+            part = CandidateBlock(block.at[here], block.columns[here])
             scores[here], ranks[here] = self._added(part, residual[here].copy(), least[here], reduced, start)
         return scores - now, ranks
 
     def _added(
-        self, block: Block, residual: Floats, least: Floats, reduced: Reduced, start: Floats
+        self, block: CandidateBlock, residual: Floats, least: Floats, reduced: Reduced, start: Floats
     ) -> tuple[Floats, Floats]:
         n, (n_units, m), columns = self.problem.n, block.columns.shape, block.columns.ravel()
         W = reduced(self.projection.W[:, columns])

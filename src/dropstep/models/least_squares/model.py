@@ -15,7 +15,7 @@ from dropstep.models.capabilities import BestSets
 from dropstep.models.least_squares.criteria import Criterion, Size
 from dropstep.models.least_squares.criterion_matrix import CriterionMatrix, RegressionRows, RowFit
 from dropstep.models.least_squares.moves import RankUpdate, moves_of
-from dropstep.models.least_squares.problem import Problem
+from dropstep.models.least_squares.problem import ScatterProblem
 from dropstep.models.least_squares.row_tests import PermutedResiduals, RowResiduals
 from dropstep.models.least_squares.solution import Solution, coefficients
 from dropstep.projection.projection import Projection
@@ -55,7 +55,7 @@ class LeastSquares:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: ScatterProblem,
         criterion: Criterion,
         units: Units,
         max_features: int | None = None,
@@ -70,7 +70,7 @@ class LeastSquares:
         self._solution: Solution | None = None
         self._start(problem)
 
-    def _start(self, problem: Problem) -> None:
+    def _start(self, problem: ScatterProblem) -> None:
         """Project the selected units onto a problem."""
         self.problem = problem
         self._moves = moves_of(problem.equations, self.units)
@@ -227,7 +227,7 @@ class LeastSquares:
         spanning = set(trial.independent)
         return [unit for unit in units.tolist() if not spanning.isdisjoint(self.units.columns([unit]))]
 
-    def _spanned_by(self, problem: Problem, units: Indices) -> Projection:
+    def _spanned_by(self, problem: ScatterProblem, units: Indices) -> Projection:
         projection = Projection(problem.equations)
         projection.add(self.units.columns(self._selected))
         projection.add(self.units.columns(units))

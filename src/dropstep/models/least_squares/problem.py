@@ -60,7 +60,7 @@ class Origin:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class ScatterProblem:
     """Normal equations, and the matrix M = base + sign * G that a criterion reads.
 
     G = C_A' inv(S_AA) C_A is explained by the selected features A. In a regression M = y'y - G is the residual; for
@@ -103,7 +103,7 @@ class Problem:
     df: float
     origin: Origin
     separating: tuple[int, ...] = ()
-    from_rows: Callable[[], Problem] | None = None
+    from_rows: Callable[[], ScatterProblem] | None = None
 
     sign: int = field(init=False)
     n: float = field(init=False)
@@ -129,6 +129,11 @@ class Problem:
     @property
     def n_features(self) -> int:
         return self.equations.n_features
+
+    @property
+    def varying(self) -> NDArray[np.bool_]:
+        """Which features are not constant."""
+        return self.equations.diagonal > 0
 
     @property
     def solver(self) -> Solver:
@@ -183,7 +188,7 @@ def problem_of(
     max_features: int | None = None,
     *,
     from_all: bool = False,
-) -> Problem:
+) -> ScatterProblem:
     """The problem of explaining a target by the features of a table."""
     if solver == "auto":
         solver = solver_of(table.matrix, max_features, from_all=from_all)
@@ -208,7 +213,7 @@ def problem_of(
     return regression(sums.diagonal, columns, cross, y.T @ y, origin, y)
 
 
-def from_moments(moments: Moments, exponents: Exponents | None = None) -> Problem:
+def from_moments(moments: Moments, exponents: Exponents | None = None) -> ScatterProblem:
     """The problem that moments carry; `exponents` are those of features that were rescaled before."""
     p = moments.n_features
     scatter, means = moments.scatter, moments.means
@@ -231,7 +236,7 @@ def regression(
     base: Floats,
     origin: Origin,
     targets: Floats | None = None,
-) -> Problem:
+) -> ScatterProblem:
     """Least squares with an intercept, on one or several targets."""
     n, means = origin.n, origin.means[0]
     if n < 3:
@@ -244,10 +249,10 @@ def regression(
     if np.count_nonzero(constant):
         diagonal, cross = np.where(constant, 0.0, diagonal), np.where(constant[:, None], 0.0, cross)
     equations = NormalEquations(scatter, diagonal, cross, _noise(diagonal, scatter, n * means**2), targets)
-    return Problem("linear", equations, base, n - 1, origin)
+    return ScatterProblem("linear", equations, base, n - 1, origin)
 
 
-def discriminant(diagonal: Floats, scatter: Floats | Columns, origin: Origin) -> Problem:
+def discriminant(diagonal: Floats, scatter: Floats | Columns, origin: Origin) -> ScatterProblem:
     """Separation of classes: S is the scatter within classes, C C' the scatter between them."""
     n, counts, means, labels = origin.n, origin.counts, origin.means, origin.labels
     assert labels is not None
@@ -265,7 +270,7 @@ def discriminant(diagonal: Floats, scatter: Floats | Columns, origin: Origin) ->
     constant = constant_within & ((between**2).sum(axis=1) <= (counts @ (CONSTANT * means) ** 2))
     cross = np.where(constant_within[:, None], 0.0, between @ _contrasts(np.sqrt(counts / n)))
     diagonal = np.where(constant_within, 0.0, diagonal)
-    return Problem(
+    return ScatterProblem(
         kind="discriminant",
         equations=NormalEquations(scatter, diagonal, cross, _noise(diagonal, scatter, counts @ means**2)),
         base=np.eye(len(counts) - 1),

@@ -12,7 +12,7 @@ from scipy.linalg import lapack
 
 from dropstep.data.columns import Columns
 from dropstep.models.least_squares.criterion_matrix import CriterionMatrix
-from dropstep.models.least_squares.problem import Problem
+from dropstep.models.least_squares.problem import ScatterProblem
 from dropstep.projection.projection import Projection
 from dropstep.result import Coefficients
 
@@ -82,7 +82,7 @@ class _Selected:
 
 
 def coefficients(
-    problem: Problem, solution: Solution, matrix: CriterionMatrix, columns: Sequence[int], names: Sequence[str]
+    problem: ScatterProblem, solution: Solution, matrix: CriterionMatrix, columns: Sequence[int], names: Sequence[str]
 ) -> Coefficients:
     """Coefficients of the selected columns, in the order given; 0 for a column that depends on the others."""
     diagonal = problem.equations.diagonal[solution.independent]
@@ -99,7 +99,7 @@ def coefficients(
     return _discriminant(problem, solution, selected)
 
 
-def _regression(problem: Problem, residual: Floats, solution: Solution, selected: _Selected) -> Coefficients:
+def _regression(problem: ScatterProblem, residual: Floats, solution: Solution, selected: _Selected) -> Coefficients:
     """One function per target, with standard errors, from the residual sums of squares of the targets."""
     origin, single = problem.origin, problem.n_targets == 1
     means, df = _means(problem, solution.independent)[0], problem.df - len(solution.slopes)
@@ -125,7 +125,7 @@ def _regression(problem: Problem, residual: Floats, solution: Solution, selected
     )
 
 
-def _discriminant(problem: Problem, solution: Solution, selected: _Selected) -> Coefficients:
+def _discriminant(problem: ScatterProblem, solution: Solution, selected: _Selected) -> Coefficients:
     """One function per class: log prior + d' inv(S) (x - (mean + centre) / 2), with d = mean - centre and S = Sw / n.
 
     The centre is the mean of all rows; what it contributes is the same for all classes.
@@ -149,13 +149,13 @@ def _discriminant(problem: Problem, solution: Solution, selected: _Selected) -> 
     )
 
 
-def _means(problem: Problem, columns: Indices) -> Floats:
+def _means(problem: ScatterProblem, columns: Indices) -> Floats:
     """Class means of columns, in the units of the problem."""
     means, scatter = problem.origin.means[:, columns], problem.equations.scatter
     return means + scatter.mean_errors(columns) if isinstance(scatter, Columns) else means
 
 
-def _in_units(values: Floats, problem: Problem, columns: Indices) -> Floats:
+def _in_units(values: Floats, problem: ScatterProblem, columns: Indices) -> Floats:
     """Coefficients of columns that may have been rescaled, in the units of the table; infinite beyond float64."""
     exponents = problem.origin.exponents
     if exponents is None:

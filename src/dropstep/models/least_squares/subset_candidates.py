@@ -14,7 +14,7 @@ from dropstep.models.base import Units
 from dropstep.models.least_squares.criteria import Criterion, OfDeterminant, OfTrace, Size
 from dropstep.models.least_squares.criterion_matrix import CriterionMatrix
 from dropstep.models.least_squares.moves import BlockUpdate, block_cholesky
-from dropstep.models.least_squares.problem import Problem
+from dropstep.models.least_squares.problem import ScatterProblem
 from dropstep.projection.projection import Projection
 
 if TYPE_CHECKING:
@@ -113,17 +113,17 @@ class Candidates:
         return orthonormalised(self.units[kept], gram, cross, blocks)
 
 
-class Part(NamedTuple):
+class IndependentPart(NamedTuple):
     """Sets that contain the chosen units and any of some linearly independent candidates."""
 
     chosen: tuple[int, ...]
     candidates: Candidates
 
 
-def independent_parts(candidates: Candidates, max_size: int, chosen: tuple[int, ...] = ()) -> Iterator[Part]:
+def independent_parts(candidates: Candidates, max_size: int, chosen: tuple[int, ...] = ()) -> Iterator[IndependentPart]:
     """Partition all sets without a redundant unit: by the first dependent unit that they contain, if any."""
     dependent = candidates.dependent
-    yield Part(chosen, candidates.without(dependent))
+    yield IndependentPart(chosen, candidates.without(dependent))
     for i, place in enumerate(dependent if len(chosen) < max_size else []):
         others = candidates.without(dependent[: i + 1], given=place)
         yield from independent_parts(others, max_size, (*chosen, int(candidates.units[place])))
@@ -170,7 +170,7 @@ def _orthonormal_columns(block: Floats) -> Floats:
     return basis
 
 
-class Fit(Protocol):
+class SubsetFit(Protocol):
     """A loss that orders sets of the same size and rank as the criterion does; no deletion improves it.
 
     A deletion of a unit changes M to M - sign V'V, where V has shape (width, n_targets). All arguments are arrays of
@@ -257,7 +257,7 @@ class AnyFit:
         return power
 
 
-def fit_of(criterion: Criterion, problem: Problem, full: Floats) -> Fit | None:
+def fit_of(criterion: Criterion, problem: ScatterProblem, full: Floats) -> SubsetFit | None:
     """The fit that a criterion orders sets of one size by; None if it has none. `full` is M of all candidates."""
     if problem.n_targets == 1 or isinstance(criterion, OfTrace):
         return TraceFit(problem.sign)
@@ -286,7 +286,7 @@ class Scale:
     Attributes
     ----------
     model : LeastSquares
-    fit : Fit
+    fit : SubsetFit
     M, full : ndarray of shape (n_targets, n_targets)
         M of the model, and with all candidates.
     equal_ranks : bool
@@ -294,7 +294,7 @@ class Scale:
     """
 
     model: LeastSquares
-    fit: Fit
+    fit: SubsetFit
     M: Floats
     full: Floats
     equal_ranks: bool
