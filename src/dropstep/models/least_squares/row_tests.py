@@ -233,7 +233,10 @@ class RowResiduals:
 
     def _are_close_to_normal(self, residual: Floats) -> bool:
         """True if the residual of a single target is close to normal: then no candidate is tested in the tails."""
-        return residual.shape[1] == 1 and not Distribution.of(*self._unweighted(residual)).far_from_normal
+        if residual.shape[1] > 1:
+            return False
+        largest = float(np.maximum.reduce(np.abs(residual), axis=None, initial=0.0))  # no power of it overflows
+        return not largest or not Distribution.of(*self._unweighted(residual / largest)).far_from_normal
 
     def _unweighted(self, columns: Floats) -> tuple[Floats, Floats | None]:
         """Columns without the roots of the weights, and the weights, of rows of positive weight."""
