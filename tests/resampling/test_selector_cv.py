@@ -312,11 +312,8 @@ def test_compare_divides_the_training_rows_by_the_same_splitter() -> None:
     ("parameters", "message"),
     [
         ({"choose": "median"}, "choose must be 'best' or 'one_se'; got 'median'"),
-        (
-            {"checkpoint": "fits"},
-            "checkpoint does not apply to SelectorCV, which repeats the selection; omit",
-        ),
-        ({"cv": 1}, "cv must be an integer from 2"),
+        ({"checkpoint": "fits"}, "checkpoint does not apply to SelectorCV, which repeats the selection; omit"),
+        ({"cv": 1}, "cv must be None or an integer from 2"),
         ({"enter": Knockoffs(0.2)}, "Knockoffs.* chooses the number of features, as SelectorCV does; use Selector"),
     ],
 )

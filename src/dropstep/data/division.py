@@ -20,6 +20,7 @@ from dropstep.data.response import Survival
 from dropstep.data.sample import Sample
 from dropstep.data.table import are_counts
 from dropstep.data.target import Categorical
+from dropstep.parameters import ENTRIES
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -78,8 +79,7 @@ def make_folds(
     from sklearn.model_selection import StratifiedKFold, check_cv
 
     splitter, n_rows = N_FOLDS if cv is None else cv, X.shape[0]
-    if isinstance(splitter, bool) or (isinstance(splitter, Integral) and int(splitter) < 2):
-        raise ValueError(f"cv must be an integer from 2, a splitter or an iterable of folds; got {cv!r}")
+    ENTRIES["cv"].check(cv)
     is_number = isinstance(splitter, Integral)
     if is_number or split_params is None:
         split_params = {} if groups is None else {"groups": groups}

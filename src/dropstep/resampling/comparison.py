@@ -14,12 +14,11 @@ from dropstep.data.division import Fold
 from dropstep.data.sample import Rows, Sample
 from dropstep.data.target import Categorical
 from dropstep.models.estimator.family import Estimator
-from dropstep.parameters import NAMES, Parameters
+from dropstep.parameters import Parameters, checked_parameters
 from dropstep.resampling.refits import MODELS
 from dropstep.resampling.resampler import PartSelection, Resampler, is_cross_validated, select_on_all_rows
 from dropstep.result import ALL, NONE, OverFolds, SelectionPath, compare_folds, feature_names, import_pandas
 from dropstep.search.strategies import ONE_MOVE_AT_A_TIME, as_strategy
-from dropstep.synonyms import unknown_parameter
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,9 +85,9 @@ def compare(
     >>> result.verdict
     'backward has the smallest error of the strategies (dropping within one standard error), as good as all features'
     """
-    if unknown := [name for name in parameters if name not in NAMES or name == "strategy"]:
-        raise unknown_parameter("compare", unknown[0], NAMES[1:])
-    given = Parameters(**parameters, n_jobs=n_jobs)
+    if "strategy" in parameters:
+        raise TypeError("compare has no parameter 'strategy'; use strategies, e.g. strategies=('dropping', 'stepwise')")
+    given = checked_parameters("compare", {**parameters, "n_jobs": n_jobs})
     if is_cross_validated(given):
         given = replace(given, cv=cv)
     rows = Rows(sample_weight, offset, strata, sample_groups)

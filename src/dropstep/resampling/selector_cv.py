@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dropstep.data.division import is_splitter
 from dropstep.data.frame import read
 from dropstep.data.sample import Rows
-from dropstep.parameters import NAMES, Parameters
+from dropstep.parameters import NAMES, Parameters, checked_parameters, documented
 from dropstep.resampling.resampler import PartSelection, Resampler, select_on_all_rows
 from dropstep.result import import_pandas, standard_error
 from dropstep.running import checked_max
@@ -131,6 +131,7 @@ class NestedError:
         return float(standard_error(self.folds))
 
 
+@documented
 class SelectorCV(ParametersCV, Selector):
     """Feature selection with the number of features chosen by cross-validation.
 
@@ -140,11 +141,7 @@ class SelectorCV(ParametersCV, Selector):
 
     Parameters
     ----------
-    strategy, model, criterion, enter, leave, drop, include, exclude, groups, missing, solver, random_state, max_time, \
-checkpoint
-        The parameters of `Selector`. With `enter` at "auto", paths visit every size up to `max_features`; otherwise
-        they end where no candidate may enter. `max_time` limits the selection on all rows; `checkpoint` is not
-        available.
+    {parameters}
     max_features : int or None, default=None
         Largest number of features that is compared; None compares up to 100, as far as the rows suffice.
     cv : int, splitter or iterable, default=None
@@ -168,6 +165,9 @@ checkpoint
 
     Notes
     -----
+    With `enter` at "auto", paths visit every size up to `max_features`; otherwise they end where no candidate may
+    enter. `max_time` limits the selection on all rows; `checkpoint` is not available.
+
     The loss is the mean squared error of linear regression, the log loss of classes, the mean deviance of counts and of
     positive numbers, the partial-likelihood deviance per event of survival times, and the negative score of an
     estimator. The folds read every size off one path: of several selections of a size the one with the best score.
@@ -273,7 +273,7 @@ checkpoint
             raise ValueError(f"{self.enter!r} chooses the number of features, as SelectorCV does; use Selector")
         if isinstance(y, str):
             raise ValueError(f"y must contain target values, not the name {y!r}; pass the column, or use select")
-        given = Parameters(**{name: getattr(self, name) for name in NAMES})
+        given = checked_parameters("SelectorCV", {name: getattr(self, name) for name in NAMES})
         table = X if self._is_resampled() else read(X)
         return table, Resampler.of(table, y, rows, given, "SelectorCV", limited=True)
 

@@ -20,13 +20,12 @@ from dropstep.data.sample import Rows
 from dropstep.data.target import Categorical
 from dropstep.models.base import Problem
 from dropstep.models.capabilities import RowBlocks, SumsBlocks
-from dropstep.parameters import NAMES, Parameters, checked_seed, with_parameters
-from dropstep.report.text import count, plain_names
+from dropstep.parameters import checked_parameters, checked_seed, with_parameters
 from dropstep.resampling.resampler import Resampler
 from dropstep.result import STABLE, feature_names, import_pandas, is_stable
 from dropstep.search.calibrated import Permutation
 from dropstep.search.search import Search
-from dropstep.synonyms import unknown_parameter
+from dropstep.wording import counted, plain_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -122,7 +121,7 @@ class Stability:
             f"{name} {self.frequencies[j]:.0%}" for name, j in zip(self.names(often.tolist()), often, strict=True)
         ]
         found = plain_names(shares) if shares else f"no feature on {MIN_LISTED:.0%} of them or more"
-        return f"selected on {count(2 * self.n_pairs, 'half-sample')}: {found}"
+        return f"selected on {counted(2 * self.n_pairs, 'half-sample')}: {found}"
 
     @property
     def n_pairs(self) -> int:
@@ -321,13 +320,12 @@ def stability(
         Number of complementary pairs; the selection is made on twice as many half-samples.
     random_state : int or None, default=None
         Seed of the halves, and of estimators; None is 0.
+    {parameters}
     sample_weight, offset, strata, metadata : array-like of shape (n_samples,), default=None
         As in `select`. A row with a weight of 3 is three observations, which are dealt to the halves one by one;
         weights that are not whole numbers, and those of an estimator, stay with their row.
     sample_groups : array-like of shape (n_samples,) or str, default=None
         Groups of dependent rows, which stay in one half.
-    strategy, model, criterion, enter, leave, drop, max_features, include, exclude, groups, missing, solver, cv, n_jobs
-        The parameters of `Selector`; `n_jobs` is the number of processes that search pairs.
 
     Returns
     -------
@@ -335,16 +333,16 @@ def stability(
 
     Notes
     -----
+    `n_jobs` is the number of processes that search pairs; `max_time` and `checkpoint` do not apply.
+
     For least squares with many more rows than features, the moments of 32 random blocks of rows are computed once, and
     a half is the sum of 16 blocks: every half is a random half of the rows, and the rows are read once.
     """
     if not isinstance(n_pairs, Integral) or isinstance(n_pairs, bool) or n_pairs < 1:
         raise ValueError(f"n_pairs must be a whole number from 1; got {n_pairs!r}")
     n_jobs, metadata = parameters.pop("n_jobs", None), {} if metadata is None else metadata
-    if unknown := [name for name in parameters if name not in NAMES]:
-        raise unknown_parameter("stability", unknown[0], NAMES)
     rows = Rows(sample_weight, offset, strata, sample_groups, metadata)
-    given = Parameters(**parameters, random_state=random_state)
+    given = checked_parameters("stability", {**parameters, "random_state": random_state})
     resampler = Resampler.of(X, y, rows, given, "stability")
     return find_stability(resampler, int(n_pairs), checked_seed(random_state), n_jobs, parameters)
 
