@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 from dropstep.data.groups import Choice
-from dropstep.data.sample import Features, Rows
+from dropstep.data.sample import Features, PerRow
 from dropstep.models.base import Choices, Family, FamilyModel, Problem, Units
 from dropstep.models.capabilities import offered
 from dropstep.models.families import as_family
@@ -26,7 +26,7 @@ Callback = Callable[[Step], bool | None]
 Progress = Callable[[int, int], bool | None]
 
 
-def prepared(X: Any, y: Any, rows: Rows, given: Parameters) -> tuple[Family, Any]:
+def prepared(X: Any, y: Any, rows: PerRow, given: Parameters) -> tuple[Family, Any]:
     """The family of a model, and the validated sample of a table: for what repeats a selection on parts of the rows."""
     family = as_family(given.model)
     with Limits(None) as limits:  # groups divide rows into parts here, whatever the criterion
@@ -35,7 +35,7 @@ def prepared(X: Any, y: Any, rows: Rows, given: Parameters) -> tuple[Family, Any
     return family, family.sample(X, y, rows, given)
 
 
-def evaluated(family: Family, given: Parameters, rows: Rows, report: FitReport) -> Family:
+def evaluated(family: Family, given: Parameters, rows: PerRow, report: FitReport) -> Family:
     """The family with its evaluation, if it is cross-validated."""
     resamples, validates = offered(Resamples, by=family), None
     if resamples is None:
@@ -54,7 +54,7 @@ def evaluated(family: Family, given: Parameters, rows: Rows, report: FitReport) 
     return validates.cross_validated(evaluation)
 
 
-def _refuse_resampling(given: Parameters, rows: Rows, by_cv: bool) -> None:
+def _refuse_resampling(given: Parameters, rows: PerRow, by_cv: bool) -> None:
     """Refuse what only an estimator can use, and groups of rows where nothing is cross-validated."""
     if given.checkpoint is not None:
         raise ValueError("checkpoint applies to a scikit-learn estimator; pass model=..., or omit checkpoint")

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from dropstep.backends import opened
 from dropstep.data.fingerprint import Fingerprint
 from dropstep.data.moments import Moments
-from dropstep.data.sample import Features, Rows, Sample
-from dropstep.data.sources import RowSource
+from dropstep.data.sample import Features, PerRow, Sample
+from dropstep.data.source import Source
 from dropstep.data.sources.sample import SourceSample
 from dropstep.models.base import FamilyModel, Problem
 from dropstep.models.capabilities import Fitted, offered
@@ -102,13 +102,13 @@ n_jobs, random_state, max_time, checkpoint
     _check_text("solver", given.solver, SOLVERS)
     _check_callable("callback", "a step", callback)
     _check_callable("progress", "the fits done and those remaining", progress)
-    rows = Rows(sample_weight, offset, strata, sample_groups, {} if metadata is None else metadata)
+    rows = PerRow(sample_weight, offset, strata, sample_groups, {} if metadata is None else metadata)
     X, y, rows = opened(X, y, rows)
     family = as_family(given.model)
     with Limits(given.max_time, interruptible=offered(Resamples, by=family) is not None) as limits:
         report = FitReport(progress, limits)
         family = evaluated(family, given, rows, report)
-        source = X.source if isinstance(X, SourceSample) else X if isinstance(X, RowSource) else None
+        source = X.source if isinstance(X, SourceSample) else X if isinstance(X, Source) else None
         if source is not None:
             source.report = report.rows
         sample = X if isinstance(X, SourceSample) else family.sample(X, y, rows, given)

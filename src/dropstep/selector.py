@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dropstep.backends import opened
 from dropstep.data.frame import as_library, frame_names, has_factors, read, take_columns
-from dropstep.data.sample import Rows
-from dropstep.data.sources import RowSource
+from dropstep.data.sample import PerRow
+from dropstep.data.source import Source
 from dropstep.models.capabilities import offered
 from dropstep.models.estimator.family import Estimator, is_estimator
 from dropstep.models.families import as_family
@@ -199,8 +199,8 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
         Selector
         """
         with self._refitted() as fitted:
-            X, y, rows = opened(X, y, Rows(sample_weight, offset, strata, sample_groups))
-            if isinstance(X, RowSource):
+            X, y, rows = opened(X, y, PerRow(sample_weight, offset, strata, sample_groups))
+            if isinstance(X, Source):
                 fitted |= path_attributes(select(X, y, **self._given(), **_per_row(rows), metadata=metadata))
                 return self
             if isinstance(y, str):
@@ -377,7 +377,7 @@ def input_attributes(X: Any) -> dict[str, Any]:
     return dict(vars(estimator))
 
 
-def _per_row(rows: Rows) -> dict[str, Any]:
+def _per_row(rows: PerRow) -> dict[str, Any]:
     """What is given per row, by the names of the parameters."""
     return {
         "sample_weight": rows.weights,

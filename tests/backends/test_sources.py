@@ -14,7 +14,7 @@ import dropstep.backends.arrow
 import dropstep.backends.text
 from dropstep import SelectionPath, select
 from dropstep.backends.arrow import block_of
-from dropstep.data.sources import Place
+from dropstep.data.source import Origin
 from dropstep.data.sources.layout import Layout
 from dropstep.data.sources.summary import Summarise
 from sources import SOURCES, TARGETS, Source, Target, arrow, check, table, with_gaps
@@ -104,7 +104,7 @@ def test_sums_do_not_depend_on_blocks_or_order() -> None:
     for _ in range(5):
         cuts = np.sort(rng.choice(np.arange(1, len(frame)), size=12, replace=False))
         parts = [arrow(frame[columns][a:b]).to_batches()[0] for a, b in zip([0, *cuts], [*cuts, None], strict=True)]
-        sums = [pickle.loads(pickle.dumps(summarise(block_of(batch, Place("part"))))) for batch in parts]
+        sums = [pickle.loads(pickle.dumps(summarise(block_of(batch, Origin("part"))))) for batch in parts]
         while len(sums) > 1:  # a tree of random shape
             i, j = sorted(rng.choice(len(sums), size=2, replace=False))
             b, a = sums.pop(j), sums.pop(i)

@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 
 from dropstep import Moments, SelectorCV, audit, compare, infer, select, stability
-from dropstep.data.sample import Rows, Sample
+from dropstep.data.sample import PerRow, Sample
 from dropstep.evaluation import observations
 from dropstep.evaluation.halves import repeated
 from dropstep.models.estimator.family import EstimatorSample
@@ -24,7 +24,7 @@ def noisy(n, p, seed=0):
 
 
 def of(X, y, model="linear", **per_row):
-    return repeated(X, y, Rows(**per_row), {"model": model}, "stability")
+    return repeated(X, y, PerRow(**per_row), {"model": model}, "stability")
 
 
 # --- weights ---------------------------------------------------------------------------------------------------------

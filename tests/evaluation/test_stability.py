@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dropstep import Moments, StabilitySelector, select, stability
-from dropstep.data.sample import Rows
+from dropstep.data.sample import PerRow
 from dropstep.evaluation.bounds import bound, r_concave_tail
 from dropstep.evaluation.halves import N_BLOCKS, repeated
 from dropstep.evaluation.observations import deal
@@ -81,7 +81,7 @@ def test_sums_of_blocks_give_the_selections_of_the_rows(classes, case):
         X[:, 5] = X[:, 0] - X[:, 1]
     elif case == "offset from zero":
         X += 1e3
-    work = repeated(X, y, Rows(weights=weights), parameters, "stability")
+    work = repeated(X, y, PerRow(weights=weights), parameters, "stability")
     block = deal(len(y), work.sample.stratum, N_BLOCKS, np.random.default_rng(2))
     assert isinstance(work.family, SumsBlocks)
     blocks = work.family.blocks(work.sample, block, "gram", parameters.get("max_features"))

@@ -12,7 +12,7 @@ import numpy as np
 from dropstep.cli import output
 from dropstep.cli.design import Design
 from dropstep.cli.table_input import AnyDesign
-from dropstep.data.sample import Rows
+from dropstep.data.sample import PerRow
 from dropstep.readers.errors import ReadError
 from dropstep.report.sections import holdout_sentences, stability_sentences
 from dropstep.report.text import printable
@@ -80,7 +80,7 @@ def split(design: AnyDesign, args: argparse.Namespace) -> tuple[AnyDesign, Desig
 def _part(design: Design, inside: Any) -> Design:
     rows = design.rows
     at = {name: _at(getattr(rows, name), inside) for name in ("weights", "offset", "strata", "groups")}
-    return replace(design, table=design.table.at(inside), y=design.y[inside], rows=Rows(**at))
+    return replace(design, table=design.table.at(inside), y=design.y[inside], rows=PerRow(**at))
 
 
 def _at(values: Any, inside: Any) -> Any:

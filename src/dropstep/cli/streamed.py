@@ -18,8 +18,8 @@ from dropstep.cli.naming import listed
 from dropstep.cli.progress import Progress
 from dropstep.cli.roles import Roles, roles_of
 from dropstep.cli.table_input import AnyDesign, ColumnLine
-from dropstep.data.sample import Features, Rows
-from dropstep.data.sources import ColumnType
+from dropstep.data.sample import Features, PerRow
+from dropstep.data.source import ColumnType
 from dropstep.data.sources.sample import SourceSample
 from dropstep.models.families import as_family
 from dropstep.models.glm.family import Logistic, Poisson
@@ -213,8 +213,8 @@ def _usable(kinds: Sequence[ColumnType], roles: Roles, notes: list[str]) -> list
     return [j for j in candidates if j not in ignored]
 
 
-def _rows(kinds: Sequence[ColumnType], roles: Roles) -> Rows:
+def _rows(kinds: Sequence[ColumnType], roles: Roles) -> PerRow:
     """The columns that the options name per row."""
     named = (roles.weights, roles.offset, roles.strata, roles.row_groups)
     weights, offset, strata, groups = (None if j is None else kinds[j].name for j in named)
-    return Rows(weights, offset, strata, groups)
+    return PerRow(weights, offset, strata, groups)

@@ -121,6 +121,40 @@ def _factor(distinct: list[Any], codes: NDArray[np.intp], order: Sequence[Any] |
     return observed(position[codes], levels, declared=declared)
 
 
+def joined(parts: Sequence[Column], order: Sequence[Any] | None = None) -> Column:
+    """A column from those of consecutive rows: numbers, or a factor with the levels of all parts.
+
+    Parameters
+    ----------
+    parts : sequence of ndarray, Factor or Unusable
+    order : sequence or None, default=None
+        All levels in their order; None sorts them.
+
+    Returns
+    -------
+    ndarray, Factor or Unusable
+    """
+    if unusable := [part for part in parts if isinstance(part, Unusable)]:
+        return unusable[0]
+    usable = [part for part in parts if not isinstance(part, Unusable)]
+    arrays = [part for part in usable if isinstance(part, np.ndarray)]
+    if len(arrays) == len(parts):
+        return np.concatenate(arrays)
+    factors = [_as_factor(part) for part in usable if isinstance(part, Factor) or part.dtype == bool]
+    if len(factors) < len(parts):
+        raise ValueError("a column has numbers in some blocks of rows, and text in others; convert it to one type")
+    levels = list(dict.fromkeys(level for factor in factors for level in factor.levels))
+    levels = sorted_levels(levels) if order is None else [level for level in order if level in set(levels)]
+    place = {level: i for i, level in enumerate(levels)}
+    codes = [np.array([*(place[level] for level in f.levels), -1], dtype=np.intp)[f.codes] for f in factors]
+    return observed(np.concatenate(codes), levels, declared=all(factor.declared for factor in factors))
+
+
+def _as_factor(column: Factor | NDArray[Any]) -> Factor:
+    """A factor as it is; booleans as a factor, because other rows have no value."""
+    return column if isinstance(column, Factor) else observed(column.astype(np.intp), (False, True), declared=True)
+
+
 def column_of(values: Sequence[Any]) -> Column:
     """What the Python objects of a column represent: numbers, or the levels of a factor; raises for other objects."""
     try:

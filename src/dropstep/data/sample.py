@@ -32,7 +32,7 @@ ReadTarget = Callable[[Any, int, "Floats | None"], Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class PerRow:
     """What is given per row in addition to X and y: arrays, names of columns of X, or None.
 
     Attributes
@@ -49,11 +49,11 @@ class Rows:
     groups: Any = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
-    def at(self, rows: NDArray[np.intp]) -> Rows:
+    def at(self, rows: NDArray[np.intp]) -> PerRow:
         """What is given for some of the rows; what does not have one entry per row is the same for all."""
         metadata = {name: _at(value, rows) for name, value in self.metadata.items()}
         weights, offset, strata, groups = (_at(v, rows) for v in (self.weights, self.offset, self.strata, self.groups))
-        return Rows(weights, offset, strata, groups, metadata)
+        return PerRow(weights, offset, strata, groups, metadata)
 
     def split_from(self, X: Any, y: Any) -> tuple[Any, Any, dict[str, Any]]:
         """X without the columns that y and these values name, y, and the values by their parameters."""
@@ -178,7 +178,7 @@ class Sample(Features):
 def sample_of(
     X: Any,
     y: Any,
-    rows: Rows,
+    rows: PerRow,
     given: Parameters,
     read_target: ReadTarget,
     *,
@@ -192,7 +192,7 @@ def sample_of(
         The features; if y or rows name columns of a frame, also these.
     y : array-like of shape (n_samples,) or (n_samples, n_targets), str or list of str
         The target, or the columns that contain it.
-    rows : Rows
+    rows : PerRow
         Weights, offset, strata and groups.
     given : Parameters
         Parameters of the selection: `include`, `exclude`, `groups` and `missing`.

@@ -16,7 +16,7 @@ from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from dropstep.data.sample import Rows
+from dropstep.data.sample import PerRow
 from dropstep.data.target import Categorical
 from dropstep.evaluation.compare import MODELS, compare_with_baselines, shuffled_folds
 from dropstep.evaluation.fold_paths import Trained, is_cross_validated
@@ -92,7 +92,7 @@ def assess(
     """
     params = {name: value for name, value in path.params.items() if name not in (*RESOURCES, "random_state")}
     per_row = {"sample_weight": sample_weight, "offset": offset, "strata": strata, "sample_groups": sample_groups}
-    work = repeated(X, y, Rows(sample_weight, offset, strata, sample_groups), params, "report")
+    work = repeated(X, y, PerRow(sample_weight, offset, strata, sample_groups), params, "report")
     if path.solver == "fits":
         return Evidence(work.sample.n_rows, omitted=(_too_many_fits(path),))
     tick = tick or (lambda text: None)
@@ -107,7 +107,9 @@ def assess(
             if path.model in FITS and sample_weight is None and offset is None:
                 errors, measure = _errors(path, work, cv, repeats, random_state)
             else:
-                trained = Trained.of(X, y, Rows(sample_weight, offset, strata, sample_groups), _parameters(params, cv))
+                trained = Trained.of(
+                    X, y, PerRow(sample_weight, offset, strata, sample_groups), _parameters(params, cv)
+                )
                 errors, measure = _compared(trained, cv, repeats, random_state)
         except ValueError as error:
             omitted = (f"The held-out error was not computed: {error}.",)
@@ -240,7 +242,7 @@ def with_equivalents(path: SelectionPath, X: Any, y: Any, **per_row: Any) -> Sel
     params = {name: value for name, value in path.params.items() if name not in RESOURCES}
     if per_row.get("sample_groups") is not None and path.criterion != "cv":  # nothing is divided by groups here
         weights, offset, strata, groups = map(per_row.get, ("sample_weight", "offset", "strata", "sample_groups"))
-        X, y, others = Rows(weights, offset, strata, groups).split_from(X, y)
+        X, y, others = PerRow(weights, offset, strata, groups).split_from(X, y)
         per_row = {**others, "sample_groups": None}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # they are among the notes of the path

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dropstep.data.sample import Rows
+from dropstep.data.sample import PerRow
 from dropstep.evaluation.halves import repeated
 from dropstep.evaluation.inference import parameters_of
 from dropstep.models.base import Indices
@@ -183,7 +183,7 @@ def audit(
         raise ValueError(
             f"strategy {path.strategy!r} drops nothing; audit a path of {' or '.join(map(repr, DROPPING))}"
         )
-    rows = Rows(sample_weight, offset, strata, sample_groups)
+    rows = PerRow(sample_weight, offset, strata, sample_groups)
     work = repeated(X, y, rows, parameters_of(path), "audit")
     search, _ = searched(work.family, work.sample, work.given, make=_Recorded)
     assert isinstance(search, _Recorded)

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dropstep.data.sample import Rows as PerRow
-from dropstep.data.sample import Sample
+from dropstep.data.sample import PerRow, Sample
 from dropstep.data.target import Categorical
 from dropstep.evaluation.comparison import ALL, NONE, Comparison, Errors, Row
 from dropstep.evaluation.fold_paths import Chosen, Trained, at_the_end, is_cross_validated

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dropstep.data.moments import Moments
 from dropstep.data.response import Survival
-from dropstep.data.sample import Features, Rows, Sample
+from dropstep.data.sample import Features, PerRow, Sample
 from dropstep.data.target import Categorical
 from dropstep.evaluation.metrics import metric
 from dropstep.models.base import Problem
@@ -69,10 +69,10 @@ class Trained:
     family: Trainable
     sample: Any
     given: Parameters
-    data: tuple[Any, Any, Rows]
+    data: tuple[Any, Any, PerRow]
 
     @classmethod
-    def of(cls, X: Any, y: Any, rows: Rows, given: Parameters) -> Trained:
+    def of(cls, X: Any, y: Any, rows: PerRow, given: Parameters) -> Trained:
         """Validate data for a selection that is repeated on parts of the rows."""
         if given.checkpoint is not None:
             raise ValueError("checkpoint applies to a single selection, not to one per fold; omit checkpoint")

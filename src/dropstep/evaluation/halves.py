@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from dropstep.backends import opened
 from dropstep.data.moments import Moments
-from dropstep.data.sample import Rows
-from dropstep.data.sources import RowSource
+from dropstep.data.sample import PerRow
+from dropstep.data.source import Source
 from dropstep.data.target import Categorical
 from dropstep.evaluation.observations import Observations, estimable
 from dropstep.models.base import Family, Problem
@@ -104,7 +104,7 @@ def _by_size(visited: dict[int, tuple[int, ...]], final: tuple[int, ...]) -> Ite
         yield best
 
 
-def repeated(X: Any, y: Any, rows: Rows, parameters: dict[str, Any], caller: str) -> Repeated:
+def repeated(X: Any, y: Any, rows: PerRow, parameters: dict[str, Any], caller: str) -> Repeated:
     """Validate the data and parameters of a selection that is to be repeated on parts of the rows."""
     if unknown := [name for name in parameters if name not in NAMES]:
         raise TypeError(f"{caller} has no parameter {unknown[0]!r}; its parameters are those of select")
@@ -115,7 +115,7 @@ def repeated(X: Any, y: Any, rows: Rows, parameters: dict[str, Any], caller: str
         raise ValueError(
             f"{caller} repeats the selection on parts of the rows, which Moments do not have; pass X and y"
         )
-    if isinstance(opened(X, y, rows)[0], RowSource):
+    if isinstance(opened(X, y, rows)[0], Source):
         raise ValueError(f"{caller} needs all rows in memory; pass X as an array or a frame")
     given = replace(Parameters(**parameters), n_jobs=None)
     family, sample = prepared(X, y, rows, given)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.data.response import Survival
-from dropstep.data.sample import Rows, Sample
+from dropstep.data.sample import PerRow, Sample
 from dropstep.data.table import Table
 from dropstep.data.target import Categorical
 from dropstep.evaluation import inference
@@ -45,7 +45,7 @@ class HeldOut:
     inference: Inference | None
 
 
-def held_out(path: SelectionPath, X: Any, y: Any, rows: Rows) -> HeldOut:
+def held_out(path: SelectionPath, X: Any, y: Any, rows: PerRow) -> HeldOut:
     """The score of a path on rows that took no part in the selection, and what can be inferred from them."""
     if path.model not in METRICS or path.coefficients is None:
         raise ValueError(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from dropstep.data.sample import Rows, Sample
+from dropstep.data.sample import PerRow, Sample
 from dropstep.data.table import Table
 from dropstep.evaluation.covariance import NAMES, robust
 from dropstep.evaluation.halves import Repeated, repeated
@@ -192,7 +192,7 @@ def infer(
     [549.2, 890.4]
     """
     _check(path, split, n_splits, covariance, level)
-    rows = Rows(sample_weight, offset, strata, sample_groups)
+    rows = PerRow(sample_weight, offset, strata, sample_groups)
     work = repeated(X, y, rows, parameters_of(path), "infer")
     sample = work.sample
     if getattr(sample, "table", None) is None or sample.n_features != path.n_features:

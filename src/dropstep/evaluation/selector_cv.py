@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.data.frame import read
-from dropstep.data.sample import Rows
+from dropstep.data.sample import PerRow
 from dropstep.evaluation.fold_paths import (
     Chosen,
     Trained,
@@ -221,7 +221,7 @@ checkpoint
         SelectorCV
         """
         with self._refitted() as fitted:
-            rows = Rows(sample_weight, offset, strata, sample_groups, metadata)
+            rows = PerRow(sample_weight, offset, strata, sample_groups, metadata)
             trained, given = self._trained(X, y, rows)
             found = self._fold_paths(trained, given)
             fitted |= path_attributes(trained.select(_final(given, found.chosen)), X)
@@ -258,7 +258,7 @@ checkpoint
                 "nested_error divides the training rows of each fold again, which a list of folds cannot; "
                 "pass cv as an integer or a splitter"
             )
-        rows = Rows(sample_weight, offset, strata, sample_groups, metadata)
+        rows = PerRow(sample_weight, offset, strata, sample_groups, metadata)
         trained, given = self._trained(X, y, rows)
         folds = trained.folds(self.cv)
         most = _most(trained, given)
@@ -272,7 +272,7 @@ checkpoint
             sizes.append(size)
         return NestedError(name, tuple(losses), tuple(sizes))
 
-    def _trained(self, X: Any, y: Any, rows: Rows) -> tuple[Trained, Parameters]:
+    def _trained(self, X: Any, y: Any, rows: PerRow) -> tuple[Trained, Parameters]:
         """Validated data, and the parameters of the selection."""
         if self.choose not in CHOICES:
             raise ValueError(f"choose must be 'best' or 'one_se'; got {self.choose!r}")

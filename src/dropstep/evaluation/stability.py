@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.data.sample import Rows
+from dropstep.data.sample import PerRow
 from dropstep.evaluation.bounds import Assumption, bound
 from dropstep.evaluation.halves import Half, half_samples, repeated
 from dropstep.parameters import checked_seed, with_parameters
@@ -326,7 +326,7 @@ def stability(
         raise ValueError(f"n_pairs must be a whole number from 1; got {n_pairs!r}")
     seed = checked_seed(random_state)
     n_jobs = parameters.pop("n_jobs", None)
-    rows = Rows(sample_weight, offset, strata, sample_groups, {} if metadata is None else metadata)
+    rows = PerRow(sample_weight, offset, strata, sample_groups, {} if metadata is None else metadata)
     work = repeated(X, y, rows, {**parameters, "random_state": random_state}, "stability")
     halves, from_blocks = half_samples(work, int(n_pairs), seed, n_jobs)
     return _result(work.sample, halves, from_blocks, parameters)

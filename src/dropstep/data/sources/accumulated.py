@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from dropstep.data.factor import DATES, Column, Factor, Unusable, factor_of
 from dropstep.data.frame import Frame, frame_names, read
-from dropstep.data.sample import Rows
+from dropstep.data.sample import PerRow
+from dropstep.data.source import Block, ColumnType, Kind, Origin, Partial, Source, T
 from dropstep.data.sources.sample import prepared
-from dropstep.data.sources.source import Block, ColumnType, Kind, Partial, Place, RowSource, T
 from dropstep.data.sources.summary import Summarise, Summary
 from dropstep.data.table import as_weights
 from dropstep.data.target import as_values
@@ -62,7 +62,7 @@ class Accumulated:
         return AccumulatedSource(self)
 
 
-class AccumulatedSource(RowSource):
+class AccumulatedSource(Source):
     """A source whose only pass is known."""
 
     can_reread = False
@@ -115,13 +115,13 @@ def started(
     rows = _rows(X, y, sample_weight, 1)
     weights = None if sample_weight is None else WEIGHTS
     source = _Columns(rows.columns, named=rows.named)
-    first = prepared(source, list(rows.targets), Rows(weights), given, model)
+    first = prepared(source, list(rows.targets), PerRow(weights), given, model)
     summarise = Summarise(first.layout, model, first.named)
     total = summarise(rows.block(first.layout.columns))
     return Accumulated(rows.columns, rows.targets, rows.named, summarise, total)
 
 
-class _Columns(RowSource):
+class _Columns(Source):
     """Names and types alone."""
 
     def __init__(self, columns: tuple[ColumnType, ...], *, named: bool) -> None:
@@ -145,7 +145,7 @@ class _BlockRows:
     targets: tuple[str, ...]
     named: bool
     n_rows: int
-    place: Place
+    origin: Origin
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -154,7 +154,7 @@ class _BlockRows:
     def block(self, columns: tuple[str, ...]) -> Block:
         """Some of the columns."""
         at = dict(zip(self.names, self.values, strict=True))
-        return Block(Frame(tuple(at[name] for name in columns), self.n_rows, columns), self.place)
+        return Block(Frame(tuple(at[name] for name in columns), self.n_rows, columns), self.origin)
 
 
 def _rows(X: Any, y: Any, sample_weight: Any, number: int) -> _BlockRows:
@@ -177,7 +177,7 @@ def _rows(X: Any, y: Any, sample_weight: Any, number: int) -> _BlockRows:
     types = tuple(
         ColumnType(name, _kind(column), _is_whole(column)) for name, column in zip(labels, every, strict=True)
     )
-    return _BlockRows(every, types, y_names, table.names is not None, table.n_rows, Place(f"block {number}"))
+    return _BlockRows(every, types, y_names, table.names is not None, table.n_rows, Origin(f"block {number}"))
 
 
 def _unnamed(n: int) -> tuple[str, ...]:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from dropstep.data.encoding import Encoding
 from dropstep.data.factor import Column, Factor, Unusable
 from dropstep.data.frame import Frame, check_name
-from dropstep.data.sample import Rows
-from dropstep.data.sources.source import Block, Place, RowSource
+from dropstep.data.sample import PerRow
+from dropstep.data.source import Block, Origin, Source
 from dropstep.data.table import MAX_ROWS
 
 Floats = NDArray[np.float64]
@@ -67,7 +67,7 @@ class Layout:
         others = list(columns[n + len(self.targets) :])
         weights = None if self.weights is None else _numbers("sample_weight", self.weights, others.pop(0))
         offset = None if self.offset is None else _numbers("offset", self.offset, others.pop(0))
-        part = Part(features, targets, weights, offset, block.frame.n_rows, block.place)
+        part = Part(features, targets, weights, offset, block.frame.n_rows, block.origin)
         return part.complete(self)
 
 
@@ -83,7 +83,7 @@ class Part:
     weights, offset : ndarray of shape (n_rows,) or None
     n_read : int
         Number of rows of the block.
-    place : Place
+    origin : Origin
     rows : ndarray of int or None
         The rows of the block that these are; None if they are all.
     absent, infinite : bool
@@ -95,7 +95,7 @@ class Part:
     weights: Floats | None
     offset: Floats | None
     n_read: int
-    place: Place
+    origin: Origin
     rows: NDArray[np.intp] | None = None
     absent: bool = False
     infinite: bool = False
@@ -107,7 +107,7 @@ class Part:
 
     def row(self, index: int) -> str:
         """A row in words."""
-        return self.place.row(index if self.rows is None else int(self.rows[index]))
+        return self.origin.row(index if self.rows is None else int(self.rows[index]))
 
     def design(self, layout: Layout, encoding: Encoding, columns: Sequence[int], rows: NDArray[np.intp]) -> Floats:
         """Some columns of the design matrix in some of the rows."""
@@ -148,7 +148,7 @@ class Part:
             None if self.weights is None else self.weights[rows],
             None if self.offset is None else self.offset[rows],
             self.n_read,
-            self.place,
+            self.origin,
             rows,
             bool(absent.any()),
             bool(infinite.any()),
@@ -188,14 +188,14 @@ def _numbers(parameter: str, name: str, column: Column) -> Floats:
     return np.asarray(column, dtype=np.float64)
 
 
-def layout_of(source: RowSource, y: Any, rows: Rows, missing: str) -> Layout:
+def layout_of(source: Source, y: Any, rows: PerRow, missing: str) -> Layout:
     """The layout that y, sample_weight and offset describe, which are names of columns.
 
     Parameters
     ----------
-    source : RowSource
+    source : Source
     y : str or sequence of str
-    rows : Rows
+    rows : PerRow
     missing : {"error", "drop", "level"}
 
     Returns

@@ -25,9 +25,9 @@ from dropstep.data.leakage import (
 from dropstep.data.missing import MISSING
 from dropstep.data.moments import Moments, refuse_extreme
 from dropstep.data.rearrange import as_regression, placed
-from dropstep.data.sample import Features, Rows
+from dropstep.data.sample import Features, PerRow
+from dropstep.data.source import ColumnType, Source
 from dropstep.data.sources.layout import Layout, layout_of
-from dropstep.data.sources.source import ColumnType, RowSource
 from dropstep.data.sources.summary import Levels, Summarise, Summary
 from dropstep.data.target import is_categorical
 from dropstep.parameters import Parameters
@@ -41,7 +41,7 @@ class SourceSample(Features):
 
     Attributes
     ----------
-    source : RowSource
+    source : Source
     layout : Layout
         What further passes read.
     moments : Moments
@@ -50,7 +50,7 @@ class SourceSample(Features):
         What the first pass found.
     """
 
-    source: RowSource
+    source: Source
     layout: Layout
     moments: Moments
     summary: Summary
@@ -65,16 +65,16 @@ class SourceSample(Features):
 
 
 def source_sample(
-    source: RowSource, y: Any, rows: Rows, given: Parameters, model: Model, *, least_squares: bool = False
+    source: Source, y: Any, rows: PerRow, given: Parameters, model: Model, *, least_squares: bool = False
 ) -> SourceSample:
     """Read a source once, or again where a factor that turns out to identify the rows has missing values.
 
     Parameters
     ----------
-    source : RowSource
+    source : Source
     y : str or sequence of str
         The columns that contain the target.
-    rows : Rows
+    rows : PerRow
         The columns that contain weights and an offset.
     given : Parameters
         Parameters of the selection: `include`, `exclude`, `groups` and `missing`.
@@ -130,7 +130,7 @@ class Prepared:
     named: frozenset[int]
 
 
-def prepared(source: RowSource, y: Any, rows: Rows, given: Parameters, model: Model) -> Prepared:
+def prepared(source: Source, y: Any, rows: PerRow, given: Parameters, model: Model) -> Prepared:
     """Resolve the parameters of a selection from a source; see `source_sample`."""
     if given.missing not in MISSING:
         raise ValueError(f"missing must be one of {', '.join(map(repr, MISSING))}; got {given.missing!r}")
@@ -243,7 +243,7 @@ class _Finished:
 
     def sample(
         self,
-        source: RowSource,
+        source: Source,
         choice: Choice,
         notes: list[str],
         *,

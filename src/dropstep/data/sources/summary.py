@@ -15,8 +15,8 @@ from dropstep.data.factor import Column, Factor, Level, Unusable, is_numeral, so
 from dropstep.data.leakage import MAX_LEVELS, N_FIRST, Numbers
 from dropstep.data.moments import Moments, of_block
 from dropstep.data.rearrange import as_regression, placed
+from dropstep.data.source import Block, Origin
 from dropstep.data.sources.layout import Layout, Part
-from dropstep.data.sources.source import Block, Place
 from dropstep.data.sources.targets import class_rows, rows_of_target, target_of
 from dropstep.data.table import are_counts
 from dropstep.data.target import MAX_CLASSES, Categorical, Continuous, Target
@@ -223,7 +223,7 @@ class Summarise:
         named = frozenset(i for i, j in enumerate(read) if j in self.named)
         columns = [_ready(column, self.layout.missing) for column in part.features]
         facts = tuple(
-            _facts(column, block.frame.columns[i], block.place, limited=i not in named)
+            _facts(column, block.frame.columns[i], block.origin, limited=i not in named)
             for i, column in enumerate(columns)
         )
         target, present = target_of(part, self.model, self.layout.targets)
@@ -288,7 +288,7 @@ def _ready(column: Column, missing: str) -> Column:
     return column
 
 
-def _facts(column: Column, whole: Column, place: Place, *, limited: bool) -> Facts:
+def _facts(column: Column, whole: Column, origin: Origin, *, limited: bool) -> Facts:
     """What a block says about a feature: `column` is complete rows, `whole` all of them."""
     assert not isinstance(column, Unusable)
     if not isinstance(column, Factor):
@@ -297,7 +297,7 @@ def _facts(column: Column, whole: Column, place: Place, *, limited: bool) -> Fac
     found = Levels(dict(zip(column.levels, counts.tolist(), strict=True)), column.declared)
     if isinstance(whole, Factor):
         gaps = whole.missing
-        found = replace(found, n_missing=int(gaps.sum()), gap=place.row(int(np.argmax(gaps))) if gaps.any() else "")
+        found = replace(found, n_missing=int(gaps.sum()), gap=origin.row(int(np.argmax(gaps))) if gaps.any() else "")
         if not whole.declared:
             found = _with_numerals(found, whole)
     return found.limited() if limited else found

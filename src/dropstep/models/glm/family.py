@@ -14,8 +14,8 @@ from dropstep.data.matrices.base import Matrix
 from dropstep.data.matrices.dense import Dense
 from dropstep.data.moments import Moments
 from dropstep.data.response import Survival, as_columns, as_numbers, as_offset, as_strata, as_survival
-from dropstep.data.sample import Rows, Sample, sample_of
-from dropstep.data.sources import RowSource
+from dropstep.data.sample import PerRow, Sample, sample_of
+from dropstep.data.source import Source
 from dropstep.data.sources.sample import SourceSample, source_sample
 from dropstep.data.target import Categorical, Target, as_target
 from dropstep.models.base import Bools, Choices, Units
@@ -62,17 +62,17 @@ class LikelihoodFamily:
         if n is not None and (not isinstance(n, Integral) or isinstance(n, bool) or n < 1):
             raise ValueError(f"shortlist must be None or a whole number from 1; got {n!r}")
 
-    def sample(self, X: Any, y: Any, rows: Rows, given: Parameters) -> Sample | SourceSample:
+    def sample(self, X: Any, y: Any, rows: PerRow, given: Parameters) -> Sample | SourceSample:
         """Validate data."""
         if isinstance(X, Moments):
             raise ValueError(f"Moments do not suffice for model {self.kind!r}, whose weights change; pass X and y")
         if rows.strata is not None and self.kind != "cox":
             raise ValueError(f"strata does not apply to model {self.kind!r}; use model='cox', or omit strata")
-        if isinstance(X, RowSource):
+        if isinstance(X, Source):
             return self._of_source(X, y, rows, given)
         return sample_of(X, y, rows, given, self._target)
 
-    def _of_source(self, source: RowSource, y: Any, rows: Rows, given: Parameters) -> SourceSample:
+    def _of_source(self, source: Source, y: Any, rows: PerRow, given: Parameters) -> SourceSample:
         """The first pass over a row source."""
         if self.kind not in ("logistic", "poisson"):
             raise ValueError(
@@ -295,7 +295,7 @@ class Cox(LikelihoodFamily):
 
     ties: Ties = "efron"
 
-    def sample(self, X: Any, y: Any, rows: Rows, given: Parameters) -> Sample | SourceSample:
+    def sample(self, X: Any, y: Any, rows: PerRow, given: Parameters) -> Sample | SourceSample:
         """Validate data; a structured y becomes two columns."""
         return super().sample(X, as_columns(y), rows, given)
 

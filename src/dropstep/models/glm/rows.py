@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dropstep.data.encoding import Encoding
 from dropstep.data.factor import Unusable
-from dropstep.data.sources import Block
+from dropstep.data.source import Block
 from dropstep.data.sources.layout import Layout, Part
 from dropstep.data.sources.targets import class_codes
 from dropstep.models.glm.exponential import Bernoulli, PoissonCounts

@@ -14,7 +14,7 @@ from scipy import special
 from dropstep.data.encoding import Encoding
 from dropstep.data.rearrange import pooled
 from dropstep.data.scale import CONSTANT
-from dropstep.data.sources import RowSource
+from dropstep.data.source import Source
 from dropstep.data.sources.sample import SourceSample
 from dropstep.models.base import Bools, Choices, Indices, Scan, Units
 from dropstep.models.glm.criteria import Penalised, as_criterion
@@ -40,7 +40,7 @@ class StreamedGLM(GeneralizedLinear):
 
     Parameters
     ----------
-    source : RowSource
+    source : Source
     recipe : Recipe
         How blocks are read.
     likelihood : SummedLikelihood
@@ -51,7 +51,7 @@ class StreamedGLM(GeneralizedLinear):
 
     def __init__(
         self,
-        source: RowSource,
+        source: Source,
         recipe: Recipe,
         likelihood: SummedLikelihood,
         design: SummedDesign,

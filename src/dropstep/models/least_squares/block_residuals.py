@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dropstep.data.encoding import Encoding
 from dropstep.data.rearrange import pooled
-from dropstep.data.sources import Block
+from dropstep.data.source import Block
 from dropstep.data.sources.layout import Layout
 from dropstep.data.sources.sample import SourceSample
 from dropstep.data.sources.targets import class_codes, numbers_of

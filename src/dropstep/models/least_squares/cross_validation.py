@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.data.moments import Moments
-from dropstep.data.sample import Rows, Sample
-from dropstep.data.sources import RowSource
+from dropstep.data.sample import PerRow, Sample
+from dropstep.data.source import Source
 from dropstep.models.base import Bools, Choices, Units
 from dropstep.models.folds import Fold
 from dropstep.models.held_out import Losses
@@ -38,14 +38,14 @@ class CrossValidatedFamily:
     kind: Literal["auto", "linear", "discriminant"]
     evaluation: Evaluation
 
-    def sample(self, X: Any, y: Any, rows: Rows, given: Parameters) -> Sample:
+    def sample(self, X: Any, y: Any, rows: PerRow, given: Parameters) -> Sample:
         """Validate data: a table."""
         if isinstance(X, Moments):
             raise ValueError(
                 "criterion 'cv' scores models on held-out rows, which Moments do not contain; pass X and y, "
                 "or use another criterion such as 'press' or 'ebic'"
             )
-        if isinstance(X, RowSource):
+        if isinstance(X, Source):
             raise ValueError(
                 "criterion 'cv' needs all rows in memory, but X is read in blocks of rows; use another criterion such "
                 "as 'ebic', or pass a table"

@@ -15,8 +15,8 @@ from dropstep.data.groups import as_choice
 from dropstep.data.leakage import SUSPICIOUS, determining, determining_note
 from dropstep.data.moments import Moments
 from dropstep.data.rearrange import without_levels
-from dropstep.data.sample import Features, Rows, Sample, sample_of
-from dropstep.data.sources import RowSource
+from dropstep.data.sample import Features, PerRow, Sample, sample_of
+from dropstep.data.source import Source
 from dropstep.data.sources.sample import SourceSample, source_sample
 from dropstep.data.target import Categorical, Continuous, Target, as_target
 from dropstep.models.base import Bools, Choices, Family, Floats, Units
@@ -62,7 +62,7 @@ def _of_moments(moments: Moments, given: Parameters) -> MomentsSample:
 
 
 def _of_source(
-    source: RowSource, y: Any, rows: Rows, given: Parameters, kind: Literal["auto", "linear", "discriminant"]
+    source: Source, y: Any, rows: PerRow, given: Parameters, kind: Literal["auto", "linear", "discriminant"]
 ) -> SourceSample:
     """Moments of a row source, in one pass."""
     if given.solver == "columns":
@@ -85,13 +85,13 @@ class LeastSquaresFamily:
 
     kind: Literal["auto", "linear", "discriminant"]
 
-    def sample(self, X: Any, y: Any, rows: Rows, given: Parameters) -> AnySample:
+    def sample(self, X: Any, y: Any, rows: PerRow, given: Parameters) -> AnySample:
         """Validate data: a table, a row source, or moments."""
         for name, value in (("offset", rows.offset), ("strata", rows.strata)):
             if value is not None:
                 owners = "'poisson', 'gamma', 'logistic' or 'cox'" if name == "offset" else "'cox'"
                 raise ValueError(f"{name} does not apply to model {self.kind!r}; use model={owners}, or omit {name}")
-        if isinstance(X, RowSource):
+        if isinstance(X, Source):
             return _of_source(X, y, rows, given, self.kind)
         if not isinstance(X, Moments):
             return sample_of(X, y, rows, given, self._target, ignore_separating=True)

@@ -1,4 +1,7 @@
-"""The seam between a backend and the library: blocks of rows, and sums over all of them."""
+"""The seam between where a table is and the library: a source, which has typed columns and blocks of rows.
+
+A table in memory is a source of one block, which is not copied.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
-from dropstep.data.frame import Frame
+from dropstep.data.factor import joined
+from dropstep.data.frame import Frame, table_of
+from dropstep.data.table import Table
 from dropstep.data.threads import one_thread
 
 Kind = Literal["number", "boolean", "factor", "date", "object"]
@@ -39,26 +44,26 @@ class ColumnType:
 
 
 @dataclass(frozen=True)
-class Place:
+class Origin:
     """Where a block comes from, for messages.
 
     Attributes
     ----------
-    origin : str
+    name : str
         A file, a partition or the like; may be empty.
     first : int
-        Number of rows of the origin before the block.
+        Number of rows of it before the block.
     """
 
-    origin: str = ""
+    name: str = ""
     first: int = 0
 
     def row(self, index: int) -> str:
         """A row of the block in words, counted from 1."""
-        return f"{self.origin}{', ' if self.origin else ''}row {self.first + index + 1}"
+        return f"{self.name}{', ' if self.name else ''}row {self.first + index + 1}"
 
 
-SOMEWHERE = Place()
+UNKNOWN = Origin()
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,11 +75,11 @@ class Block:
     frame : Frame
         The columns that were requested, in that order: numbers (NaN where missing), booleans, and factors with the
         levels that occur in the block.
-    place : Place
+    origin : Origin
     """
 
     frame: Frame
-    place: Place = SOMEWHERE
+    origin: Origin = UNKNOWN
 
 
 class Sum(Protocol):
@@ -87,7 +92,7 @@ T = TypeVar("T", bound=Sum)
 Partial = Callable[[Block], T]
 
 
-class RowSource(ABC):
+class Source(ABC):
     """A table that is read in blocks of rows.
 
     A backend implements `columns` and `reduce`. The functions that are applied to blocks are frozen dataclasses of this
@@ -100,6 +105,8 @@ class RowSource(ABC):
         Whether the columns have names of their own; otherwise those of features are not shown.
     can_reread : bool
         Whether the rows can be read more than once.
+    notes : tuple of str
+        Warnings of the reader, one sentence each.
     n_passes : int
         Number of passes over the rows so far.
     report : callable or None
@@ -109,6 +116,7 @@ class RowSource(ABC):
 
     named: bool = True
     can_reread: bool = True
+    notes: tuple[str, ...] = ()
 
     def __init__(self) -> None:
         self.n_passes = 0
@@ -123,6 +131,16 @@ class RowSource(ABC):
     def names(self) -> tuple[str, ...]:
         """Names of all columns."""
         return tuple(column.name for column in self.columns)
+
+    @property
+    def n_bytes(self) -> int | None:
+        """Size of the rows, uncompressed; None if it is unknown, so that they are read in blocks."""
+        return None
+
+    @property
+    def shown(self) -> str:
+        """What the source is, in messages."""
+        return "X"
 
     def total(self, partial: Partial[T], columns: Sequence[str]) -> T:
         """Apply a function to every block of rows, and add the results: one pass.
@@ -149,13 +167,41 @@ class RowSource(ABC):
     def reduce(self, partial: Partial[T], columns: tuple[str, ...]) -> T | None:
         """The sum of a function over all blocks, by the reduction of the backend; None if there are no rows."""
 
-    @property
-    def shown(self) -> str:
-        """What the source is, in messages."""
-        return "X"
+    def rows(self, columns: Sequence[str] | None = None) -> Table | Frame:
+        """All rows in memory: the blocks one after the other, with the levels of all of them.
+
+        Parameters
+        ----------
+        columns : sequence of str or None, default=None
+            The columns, in this order; None reads all.
+
+        Returns
+        -------
+        Table or Frame
+            A Table if all columns are numbers.
+        """
+        names = self.names if columns is None else tuple(columns)
+        orders = {column.name: column.order for column in self.columns}
+        parts = self.total(_keep, names).parts
+        found = [joined([part.columns[j] for part in parts], orders[name]) for j, name in enumerate(names)]
+        return table_of(found, sum(part.n_rows for part in parts), names)
 
 
-class SequentialSource(RowSource):
+@dataclass(frozen=True, eq=False)
+class _Kept:
+    """Frames in the order in which they were read."""
+
+    parts: tuple[Frame, ...]
+
+    def __add__(self, other: _Kept) -> _Kept:
+        return _Kept(self.parts + other.parts)
+
+
+def _keep(block: Block) -> _Kept:
+    return _Kept((block.frame,))
+
+
+class SequentialSource(Source):
     """A source that yields its blocks one after the other; memory is that of a block and of the sum."""
 
     @abstractmethod
