@@ -13,7 +13,6 @@ from dropstep.data.fingerprint import Fingerprint
 from dropstep.data.moments import Moments
 from dropstep.data.sample import Features, PerRow, Sample
 from dropstep.data.source import Source
-from dropstep.data.sources.sample import SourceSample
 from dropstep.models.base import FamilyModel, Problem
 from dropstep.models.capabilities import Fitted, offered
 from dropstep.models.families import as_family
@@ -108,10 +107,10 @@ n_jobs, random_state, max_time, checkpoint
     with Limits(given.max_time, interruptible=offered(Resamples, by=family) is not None) as limits:
         report = FitReport(progress, limits)
         family = evaluated(family, given, rows, report)
-        source = X.source if isinstance(X, SourceSample) else X if isinstance(X, Source) else None
+        source = X.source if isinstance(X, Sample) else X if isinstance(X, Source) else None
         if source is not None:
             source.report = report.rows
-        sample = X if isinstance(X, SourceSample) else family.sample(X, y, rows, given)
+        sample = X if isinstance(X, Sample) else family.sample(X, y, rows, given)
         max_features = checked_max(given.max_features, len(sample.choice.include))
         from_all = as_strategy(given.strategy)[0] == "backward"
         problem = family.problem(sample, given.solver, max_features, from_all=from_all)
@@ -213,10 +212,15 @@ def _path(
         per_row=given.per_row,
         from_moments=given.from_moments,
         encoding=sample.encoding,
-        fingerprint=Fingerprint.of(sample.table, sample.target) if isinstance(sample, Sample) else None,
+        fingerprint=_fingerprint(sample),
         coefficients=_coefficients(model, sample, search.units.columns(search.selected)),
         subsets=_subsets(search, sample, model),
     )
+
+
+def _fingerprint(sample: Features) -> Fingerprint | None:
+    """What the rows of the selection are known by; None if they are not in memory."""
+    return Fingerprint.of(sample.table, sample.target) if isinstance(sample, Sample) and sample.in_memory else None
 
 
 def _subsets(search: Search, sample: Features, model: FamilyModel) -> Subsets | None:

@@ -269,7 +269,7 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
                 f"partial_fit keeps moments, which suffice for models 'linear' and 'discriminant', but not for "
                 f"{self.model!r}; use fit, or select with a file"
             )
-        from dropstep.data.sources.accumulated import started
+        from dropstep.data.accumulated import started
 
         given = Parameters(**self._given())
         rows = (X, y, sample_weight)

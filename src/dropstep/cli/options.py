@@ -7,7 +7,7 @@ import argparse
 from dropstep.cli.certainty import halves, share
 from dropstep.cli.specs import criterion_of, model_of, strategy_of
 from dropstep.cli.values import character, integer_from, jobs_of, seconds_of, separator, strategies, threshold
-from dropstep.data.missing import MISSING as MISSING_CHOICES
+from dropstep.data.sample import MISSING as MISSING_CHOICES
 from dropstep.models.families import MODELS
 from dropstep.models.glm.criteria import CRITERIA as OF_LIKELIHOODS
 from dropstep.models.least_squares.criteria import CRITERIA

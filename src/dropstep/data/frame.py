@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dropstep.data.factor import DATES, OBJECTS, Column, Factor, Unusable, column_of, factor_of
 from dropstep.data.matrices.on_disk import OnDisk, is_on_disk
 from dropstep.data.matrices.sparse import Sparse, is_sparse
-from dropstep.data.table import Table, label, listed
+from dropstep.data.table import Labelled, Table, label, listed
 
 # Prefixes of the data types of pandas, polars and pyarrow, in lower case.
 _NUMBERS = ("float", "int", "uint", "double", "half", "decimal", "complex")
@@ -55,13 +55,18 @@ class Frame:
 
     def refuse_unusable(self, excluded: Collection[int]) -> None:
         """Raise if a column that is not excluded cannot be a feature."""
-        bad = {j: c for j, c in enumerate(self.columns) if isinstance(c, Unusable) and j not in excluded}
-        if not bad:
-            return
-        first = next(iter(bad.values()))
-        where = listed(self, [j for j, column in bad.items() if column.what == first.what])
-        example = "" if first.example is None else f" (such as {first.example!r})"
-        raise ValueError(f"X contains {first.what} in {where}{example}; {first.advice}")
+        unusable = {j: c for j, c in enumerate(self.columns) if isinstance(c, Unusable) and j not in excluded}
+        refuse(self, unusable)
+
+
+def refuse(names: Labelled, unusable: Mapping[int, Unusable]) -> None:
+    """Raise if there are columns that cannot be features."""
+    if not unusable:
+        return
+    first = next(iter(unusable.values()))
+    where = listed(names, [j for j, column in unusable.items() if column.what == first.what])
+    example = "" if first.example is None else f" (such as {first.example!r})"
+    raise ValueError(f"X contains {first.what} in {where}{example}; {first.advice}")
 
 
 def _at(column: Column, rows: NDArray[Any]) -> Column:

@@ -8,12 +8,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, TypeVar
 
-from dropstep.data.factor import joined
-from dropstep.data.frame import Frame, table_of
-from dropstep.data.table import Table
+import numpy as np
+from numpy.typing import NDArray
+
+from dropstep.data.factor import DATES, Column, Factor, Unusable, joined
+from dropstep.data.frame import Frame
 from dropstep.data.threads import one_thread
 
 Kind = Literal["number", "boolean", "factor", "date", "object"]
@@ -76,10 +78,13 @@ class Block:
         The columns that were requested, in that order: numbers (NaN where missing), booleans, and factors with the
         levels that occur in the block.
     origin : Origin
+    incomplete : ndarray of bool of shape (n_rows,) or None
+        Rows that lack a value which is not in a column, such as a target that was passed as an array.
     """
 
     frame: Frame
     origin: Origin = UNKNOWN
+    incomplete: NDArray[np.bool_] | None = None
 
 
 class Sum(Protocol):
@@ -167,7 +172,7 @@ class Source(ABC):
     def reduce(self, partial: Partial[T], columns: tuple[str, ...]) -> T | None:
         """The sum of a function over all blocks, by the reduction of the backend; None if there are no rows."""
 
-    def rows(self, columns: Sequence[str] | None = None) -> Table | Frame:
+    def rows(self, columns: Sequence[str] | None = None) -> Frame:
         """All rows in memory: the blocks one after the other, with the levels of all of them.
 
         Parameters
@@ -177,14 +182,13 @@ class Source(ABC):
 
         Returns
         -------
-        Table or Frame
-            A Table if all columns are numbers.
+        Frame
         """
         names = self.names if columns is None else tuple(columns)
         orders = {column.name: column.order for column in self.columns}
         parts = self.total(_keep, names).parts
-        found = [joined([part.columns[j] for part in parts], orders[name]) for j, name in enumerate(names)]
-        return table_of(found, sum(part.n_rows for part in parts), names)
+        found = (joined([part.columns[j] for part in parts], orders[name]) for j, name in enumerate(names))
+        return Frame(tuple(found), sum(part.n_rows for part in parts), names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,3 +230,41 @@ class SequentialSource(Source):
                     n = self.n_rows
                     self.report(done, None if n is None else max(n - done, 0))
         return total
+
+
+class Held(Source):
+    """A table in memory: one block, which is not copied.
+
+    Parameters
+    ----------
+    block : Block
+        Its columns are those of the source; without names they are called x0, x1, ...
+    """
+
+    def __init__(self, block: Block) -> None:
+        super().__init__()
+        self.block, self.named = block, block.frame.names is not None
+        names = block.frame.names or tuple(f"x{j}" for j in range(block.frame.n_features))
+        self._columns = tuple(map(type_of, names, block.frame.columns))
+
+    @property
+    def columns(self) -> tuple[ColumnType, ...]:
+        return self._columns
+
+    def reduce(self, partial: Partial[T], columns: tuple[str, ...]) -> T | None:
+        return partial(self.block_of(columns))
+
+    def block_of(self, columns: Sequence[str]) -> Block:
+        """The block with some columns."""
+        place = {name: j for j, name in enumerate(self.names)}
+        taken = tuple(self.block.frame.columns[place[name]] for name in columns)
+        return replace(self.block, frame=Frame(taken, self.block.frame.n_rows, tuple(columns)))
+
+
+def type_of(name: str, column: Column) -> ColumnType:
+    """Name and type of a column in memory."""
+    if isinstance(column, Unusable):
+        return ColumnType(name, "date" if column is DATES else "object")
+    if isinstance(column, Factor):
+        return ColumnType(name, "factor", order=column.levels)
+    return ColumnType(name, "boolean" if column.dtype == bool else "number", column.dtype.kind in "iu")

@@ -161,18 +161,37 @@ def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
 def _check_missing(values: NDArray[Any]) -> None:
     if values.dtype.kind == "f" and np.isfinite(values).all():
         return
-    if count := int(_missing(values).sum()):
-        raise ValueError(
-            f"y has {count} missing or infinite value{'' if count == 1 else 's'} (NaN, None or inf); "
-            "remove these rows from X and y, as missing='drop' does"
-        )
+    absent = _missing(values).reshape(len(values), -1).any(axis=1)
+    if absent.any():
+        raise missing_target(int(absent.sum()), f"row {int(np.argmax(absent)) + 1}")
+
+
+def missing_target(n: int, first: str) -> ValueError:
+    """The error for a target that is missing or infinite in n rows, the first of which is known."""
+    return ValueError(
+        f"{first}: y has {n} missing or infinite value{'' if n == 1 else 's'} (NaN, None or inf); "
+        "remove these rows from X and y, as missing='drop' does"
+    )
+
+
+def dates_error() -> ValueError:
+    """The error for a target that consists of dates or lists."""
+    return ValueError("y contains dates or times; convert them to numbers, e.g. days since a reference date")
+
+
+def continuous_error(value: float) -> ValueError:
+    """The error for class labels that have fractions."""
+    return ValueError(
+        f"Unknown label type: y has continuous values (such as {value:g}), which are not class labels; "
+        "use model='linear'"
+    )
 
 
 def _check_types(values: NDArray[Any]) -> None:
     """Reject dates, and a mixture of text and numbers."""
     times = (date, time, timedelta, np.datetime64, np.timedelta64)
     if values.dtype.kind in "mM" or (values.dtype == object and any(isinstance(v, times) for v in values.flat)):
-        raise ValueError("y contains dates or times; convert them to numbers, e.g. days since a reference date")
+        raise dates_error()
     if values.dtype == object:
         text = [isinstance(v, str | bytes) for v in values.flat]
         if any(text) and not all(text):
@@ -198,10 +217,7 @@ def _as_categorical(values: NDArray[Any], present: NDArray[Any]) -> Categorical:
     if values.ndim == 2:
         raise ValueError(f"y has {values.shape[1]} columns, but the model requires one column of class labels")
     if values.dtype.kind == "f" and len(fractions := present[present != np.floor(present)]):
-        raise ValueError(
-            f"Unknown label type: y has continuous values (such as {fractions[0]:g}), which are not class labels; "
-            "use model='linear'"
-        )
+        raise continuous_error(fractions[0])
     labels = _distinct(present)
     codes = [np.minimum(np.searchsorted(labels, part), len(labels) - 1) for part in _parts(values)]
     return Categorical(labels, np.concatenate(codes))

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from dropstep.data.frame import Frame, frame_names
 from dropstep.data.groups import as_choice
 from dropstep.data.matrices.sparse import is_sparse
-from dropstep.data.missing import refuse_missing_labels
 from dropstep.data.moments import Moments
-from dropstep.data.sample import Features, PerRow, Sample, sample_of
+from dropstep.data.sample import Features, PerRow, Sample, refuse_missing_labels, sample_of
 from dropstep.data.source import Source
 from dropstep.data.table import Table, listed
 from dropstep.data.target import MAX_CLASSES, Categorical, Target, as_target, as_values

@@ -13,9 +13,9 @@ from scipy import special
 
 from dropstep.data.encoding import Encoding
 from dropstep.data.rearrange import pooled
+from dropstep.data.sample import Sample
 from dropstep.data.scale import CONSTANT
 from dropstep.data.source import Source
-from dropstep.data.sources.sample import SourceSample
 from dropstep.models.base import Bools, Choices, Indices, Scan, Units
 from dropstep.models.glm.criteria import Penalised, as_criterion
 from dropstep.models.glm.design import independent_columns
@@ -209,14 +209,14 @@ class StreamedProblem:
 
     Attributes
     ----------
-    sample : SourceSample
+    sample : Sample
     kind : {"logistic", "poisson"}
     shortlist : int or None
     """
 
     sizes_by = "ebic"
 
-    sample: SourceSample
+    sample: Sample
     kind: str
     shortlist: int | None
 

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from dropstep.data.encoding import Encoding
 from dropstep.data.rearrange import pooled
+from dropstep.data.sample import Sample
 from dropstep.data.source import Block
-from dropstep.data.sources.layout import Layout
-from dropstep.data.sources.sample import SourceSample
-from dropstep.data.sources.targets import class_codes, numbers_of
+from dropstep.data.summary import Layout, class_codes, numbers_of
 from dropstep.models.base import Units
 from dropstep.models.least_squares.row_residuals import Ahead
 from dropstep.models.tests import NO_ROWS, ScoreSum
@@ -100,11 +99,11 @@ class BlockResiduals:
 
     Attributes
     ----------
-    sample : SourceSample
+    sample : Sample
     units : Units
     """
 
-    sample: SourceSample
+    sample: Sample
     units: Units
     _known: dict[tuple[frozenset[int], int], ScoreSum] = field(default_factory=dict)
 

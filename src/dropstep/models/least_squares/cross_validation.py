@@ -51,7 +51,7 @@ class CrossValidatedFamily:
                 "as 'ebic', or pass a table"
             )
         sample = LeastSquaresFamily(self.kind).sample(X, y, rows, given)
-        assert isinstance(sample, Sample)
+        assert sample.in_memory
         return sample
 
     def problem(

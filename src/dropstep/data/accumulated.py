@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.data.factor import DATES, Column, Factor, Unusable, factor_of
+from dropstep.data.factor import DATES, Column, factor_of
 from dropstep.data.frame import Frame, frame_names, read
-from dropstep.data.sample import PerRow
-from dropstep.data.source import Block, ColumnType, Kind, Origin, Partial, Source, T
-from dropstep.data.sources.sample import prepared
-from dropstep.data.sources.summary import Summarise, Summary
-from dropstep.data.table import as_weights
+from dropstep.data.sample import PerRow, first_pass, refuse_gaps
+from dropstep.data.source import Block, ColumnType, Origin, Partial, Source, T, type_of
+from dropstep.data.summary import Summarise, Summary
+from dropstep.data.table import Names, as_weights
 from dropstep.data.target import as_values
 from dropstep.parameters import Parameters
 
@@ -53,7 +51,7 @@ class Accumulated:
                 f"block {self.n_blocks + 1} has other columns than the blocks before: {len(rows.names)} instead of "
                 f"{len(self.columns)}, targets and weights included, or other names"
             )
-        total = self.total + self.summarise(rows.block(self.summarise.layout.columns))
+        total = self.total + _summary(self.summarise, rows)
         whole = [replace(a, whole=a.whole and b.whole) for a, b in zip(self.columns, rows.columns, strict=True)]
         return replace(self, columns=tuple(whole), total=total, n_blocks=self.n_blocks + 1)
 
@@ -115,10 +113,18 @@ def started(
     rows = _rows(X, y, sample_weight, 1)
     weights = None if sample_weight is None else WEIGHTS
     source = _Columns(rows.columns, named=rows.named)
-    first = prepared(source, list(rows.targets), PerRow(weights), given, model)
-    summarise = Summarise(first.layout, model, first.named)
-    total = summarise(rows.block(first.layout.columns))
+    summarise = first_pass(source, list(rows.targets), PerRow(weights), given, model)
+    total = _summary(summarise, rows)
     return Accumulated(rows.columns, rows.targets, rows.named, summarise, total)
+
+
+def _summary(summarise: Summarise, rows: _BlockRows) -> Summary:
+    """The summary of a block, which is refused by itself if values are missing, so that the blocks before are kept."""
+    layout = summarise.layout
+    found = summarise(rows.block(layout.columns))
+    facts = dict(zip(layout.read, found.facts, strict=True))
+    refuse_gaps(facts, found.gaps, Names(layout.features if rows.named else None), layout.missing)
+    return found
 
 
 class _Columns(Source):
@@ -174,9 +180,7 @@ def _rows(X: Any, y: Any, sample_weight: Any, number: int) -> _BlockRows:
     others = () if weights is None else (weights,)
     every = (*features, *targets, *others)
     labels = (*names, *y_names, *((WEIGHTS,) * len(others)))
-    types = tuple(
-        ColumnType(name, _kind(column), _is_whole(column)) for name, column in zip(labels, every, strict=True)
-    )
+    types = tuple(replace(type_of(*pair), order=None) for pair in zip(labels, every, strict=True))
     return _BlockRows(every, types, y_names, table.names is not None, table.n_rows, Origin(f"block {number}"))
 
 
@@ -188,15 +192,3 @@ def _target(values: NDArray[Any]) -> Column:
     if values.dtype.kind in "mM":
         return DATES
     return values if values.dtype.kind in "biuf" else factor_of(values.tolist())
-
-
-def _kind(column: Column) -> Kind:
-    if isinstance(column, Unusable):
-        return "date" if column is DATES else "object"
-    if isinstance(column, Factor):
-        return "factor"
-    return "boolean" if column.dtype == bool else "number"
-
-
-def _is_whole(column: Column) -> bool:
-    return isinstance(column, np.ndarray) and column.dtype.kind in "iu"
