@@ -18,7 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dropstep.backends import opened
-from dropstep.data.frame import as_library, frame_names, has_factors, read, take_columns
+from dropstep.data.frame import Frame, as_library, frame_names, has_factors, read, take_columns
 from dropstep.data.sample import PerRow
 from dropstep.data.source import Source
 from dropstep.models.capabilities import offered
@@ -200,7 +200,7 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
         """
         with self._refitted() as fitted:
             X, y, rows = opened(X, y, PerRow(sample_weight, offset, strata, sample_groups))
-            if isinstance(X, Source):
+            if isinstance(X, Source | Frame):
                 fitted |= path_attributes(select(X, y, **self._given(), **_per_row(rows), metadata=metadata))
                 return self
             if isinstance(y, str):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dropstep.data.sample import PerRow
-from dropstep.data.source import Source
+from dropstep.data.source import Source, fits
 
 # Module that opens an object as a row source, by the package and the name of the object's type. Each has a function
 # `open_source(X, y, rows)` that returns the source, and y and rows as names of its columns.
@@ -29,7 +29,7 @@ NEEDS = {"arrow": ("pyarrow", "arrow"), "files": ("pyarrow", "arrow"), "spark": 
 
 
 def opened(X: Any, y: Any, rows: PerRow) -> tuple[Any, Any, PerRow]:
-    """A table that is not in memory as a row source; anything else as it is.
+    """A table that is not in memory: its rows if they fit, or else a row source; anything else as it is.
 
     Parameters
     ----------
@@ -45,7 +45,9 @@ def opened(X: Any, y: Any, rows: PerRow) -> tuple[Any, Any, PerRow]:
     tuple
         X, y and rows.
     """
-    module = None if isinstance(X, Source) else _module(X)
+    if isinstance(X, Source):
+        return (X.rows() if fits(X) else X), y, rows
+    module = _module(X)
     if module is None:
         return X, y, rows
     try:
@@ -57,7 +59,8 @@ def opened(X: Any, y: Any, rows: PerRow) -> tuple[Any, Any, PerRow]:
         what = f"files such as {_shown(X)}" if module == "files" else f"a {type(X).__name__}"
         raise ImportError(f"reading {what} needs {needed}: pip install 'dropstep[{extra}]'") from None
     opener: Callable[[Any, Any, PerRow], tuple[Source, Any, PerRow]] = backend.open_source
-    return opener(X, y, rows)
+    source, y, rows = opener(X, y, rows)
+    return (source.rows() if isinstance(source, Source) and fits(source) else source), y, rows
 
 
 def _module(X: Any) -> str | None:

@@ -151,7 +151,7 @@ def joined(parts: Sequence[Column], order: Sequence[Any] | None = None) -> Colum
     if len(factors) < len(parts):
         raise ValueError("a column has numbers in some blocks of rows, and text in others; convert it to one type")
     levels = list(dict.fromkeys(level for factor in factors for level in factor.levels))
-    levels = sorted_levels(levels) if order is None else [level for level in order if level in set(levels)]
+    levels = in_order(levels, order)
     place = {level: i for i, level in enumerate(levels)}
     codes = [np.array([*(place[level] for level in f.levels), -1], dtype=np.intp)[f.codes] for f in factors]
     return observed(np.concatenate(codes), levels, declared=all(factor.declared for factor in factors))
@@ -217,6 +217,13 @@ def _distinct(values: Iterable[Any]) -> tuple[list[Any], NDArray[np.intp]]:
     place: dict[Any, int] = {}
     codes = [place.setdefault(value, len(place)) for value in values]
     return list(place), np.array(codes, dtype=np.intp)
+
+
+def in_order(levels: Iterable[Any], order: Sequence[Any] | None) -> list[Any]:
+    """Levels in a declared order, those that it lacks last; sorted if there is none."""
+    present = set(levels)
+    known = [] if order is None else [level for level in order if level in present]
+    return [*known, *sorted_levels(present.difference(known))]
 
 
 def sorted_levels(values: Iterable[Any]) -> list[Any]:

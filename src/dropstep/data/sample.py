@@ -239,13 +239,16 @@ def sample_of(
     -------
     Sample
     """
+    reader_notes = X.notes if isinstance(X, Frame) else ()
+    target_names = ((y,) if isinstance(y, str) else tuple(y)) if isinstance(X, Frame) and _are_names(y) else None
     X, y, others = rows.split_from(X, y)
-    target_names, table = _target_names(y), read(X)
+    target_names, table = target_names or _target_names(y), read(X)
     incomplete = None
     if given.missing == "drop":
         masks = (rows_without(values, table.n_rows) for values in others.values())
         incomplete = np.any([missing_targets(y, table.n_rows), *masks], axis=0)
     found = _Decisions.of(table.names, table.n_features, given)
+    found.notes += reader_notes
     if isinstance(table, Frame):
         source = Held(Block(table, incomplete=incomplete))
         found.refuse_mixed(table)
@@ -379,6 +382,11 @@ def sample_of_moments(moments: Moments, given: Parameters) -> Sample:
     found.levels = tuple(levels[j] or None for j in range(len(names)))
     encoding, design = found.designed(moments, keys, names, ignore_separating=moments.labels is not None)
     return Sample(names, len(names), encoding, found.choice, moments.target_names, tuple(found.notes), moments=design)
+
+
+def _are_names(y: Any) -> bool:
+    """Whether y consists of names of columns."""
+    return isinstance(y, str) or (isinstance(y, list | tuple) and bool(y) and all(isinstance(v, str) for v in y))
 
 
 def _target_names(y: Any) -> tuple[str, ...] | None:
@@ -771,8 +779,7 @@ def layout_of(source: Source, y: Any, rows: PerRow, missing: str) -> Layout:
     -------
     Layout
     """
-    several = isinstance(y, list | tuple) and len(y) > 0 and all(isinstance(name, str) for name in y)
-    if not isinstance(y, str) and not several:
+    if not _are_names(y):
         got = "None" if y is None else type(y).__name__
         raise ValueError(f"y must be the name of a column, or several, where X is read in blocks of rows; got {got}")
     targets = (y,) if isinstance(y, str) else tuple(y)
@@ -799,8 +806,9 @@ def _with_target(summary: Summary, target: ColumnType) -> Moments:
     assert moments is not None
     if moments.labels is None:
         return moments
-    if summary.undecided and not is_categorical(moments.labels, moments.n_rows):
+    labels = moments.labels
+    if target.whole and labels.dtype.kind == "f" and np.abs(labels).max(initial=0.0) < MAX_EXACT:
+        labels = labels.astype(np.int64)
+    if summary.undecided and not is_categorical(labels, moments.n_rows):
         return as_regression(moments)
-    if target.whole and moments.labels.dtype.kind == "f" and np.abs(moments.labels).max() < MAX_EXACT:
-        return replace(moments, labels=moments.labels.astype(np.int64))
-    return moments
+    return replace(moments, labels=labels)

@@ -5,6 +5,7 @@ A table in memory is a source of one block, which is not copied.
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
@@ -17,8 +18,11 @@ from numpy.typing import NDArray
 from dropstep.data.factor import DATES, Column, Factor, Unusable, joined
 from dropstep.data.frame import Frame
 from dropstep.data.threads import one_thread
+from dropstep.files import free_memory
 
 Kind = Literal["number", "boolean", "factor", "date", "object"]
+SIZE_VARIABLE = "DROPSTEP_LARGE_FILE"  # environment variable: bytes of a table from which on it is read in blocks
+MEMORY_SHARE = 1 / 8  # of the free memory that a table may take: while it is read and searched, there are copies
 WIDE = 256  # columns from which on the products of a block justify several threads
 
 RowReport = Callable[[int, "int | None"], object]
@@ -188,7 +192,7 @@ class Source(ABC):
         orders = {column.name: column.order for column in self.columns}
         parts = self.total(_keep, names).parts
         found = (joined([part.columns[j] for part in parts], orders[name]) for j, name in enumerate(names))
-        return Frame(tuple(found), sum(part.n_rows for part in parts), names)
+        return Frame(tuple(found), sum(part.n_rows for part in parts), names, self.notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,6 +207,18 @@ class _Kept:
 
 def _keep(block: Block) -> _Kept:
     return _Kept((block.frame,))
+
+
+def fits(source: Source) -> bool:
+    """Whether a source is held in memory, rather than read in blocks: by its size, for every caller.
+
+    It is if it takes at most MEMORY_SHARE of the free memory, or less than the number of bytes in the environment
+    variable DROPSTEP_LARGE_FILE. A source whose size is unknown is read in blocks.
+    """
+    size, limit = source.n_bytes, os.environ.get(SIZE_VARIABLE)
+    if size is None:
+        return False
+    return size < int(limit) if limit is not None else size <= MEMORY_SHARE * free_memory()
 
 
 class SequentialSource(Source):

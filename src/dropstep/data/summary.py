@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.data.encoding import Encoding
-from dropstep.data.factor import Column, Factor, Level, Unusable, is_date, is_numeral, sorted_levels
+from dropstep.data.factor import Column, Factor, Level, Unusable, in_order, is_date, is_numeral
 from dropstep.data.frame import Frame
 from dropstep.data.moments import Moments, of_block
 from dropstep.data.rearrange import as_regression, placed
@@ -295,7 +295,7 @@ class Levels:
         levels = [level for level, count in (self.counts or {}).items() if count]
         missing = [level for level in levels if level is Level.MISSING]
         present = {level for level in levels if level is not Level.MISSING}
-        return [*(sorted_levels(present) if order is None else [v for v in order if v in present]), *missing]
+        return [*in_order(present, order), *missing]
 
     def __add__(self, other: Levels) -> Levels:
         counts = None

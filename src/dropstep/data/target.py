@@ -174,6 +174,16 @@ def missing_target(n: int, first: str) -> ValueError:
     )
 
 
+def one_class(label: Any) -> ValueError:
+    """The error for class labels that are all the same."""
+    return ValueError(f"y has only one class ({label}); at least 2 classes are required")
+
+
+def constant_target(j: int, n_targets: int, value: float) -> ValueError:
+    """The error for one of several targets that is constant."""
+    return ValueError(f"{_target_name(j, n_targets)} is constant ({value:g}); pass a target that varies")
+
+
 def dates_error() -> ValueError:
     """The error for a target that consists of dates or lists."""
     return ValueError("y contains dates or times; convert them to numbers, e.g. days since a reference date")
@@ -272,10 +282,9 @@ def _check_varies(target: Target, present: NDArray[Any], n_rows: int) -> None:
         raise ValueError(f"X has 1 {kind} (n_samples={n_rows}); at least 3 are required")
     if isinstance(target, Categorical):
         if len(target.labels) < 2:
-            raise ValueError(f"y has only one class ({target.labels[0]}); at least 2 classes are required")
+            raise one_class(target.labels[0])
         return
     numbers = np.asarray(present, dtype=np.float64).reshape(len(present), -1)
     for j, (low, high) in enumerate(_ranges(numbers)):
         if high - low <= CONSTANT_TOLERANCE * max(-low, high):
-            name = _target_name(j, target.values.shape[1])
-            raise ValueError(f"{name} is constant ({numbers[0, j]:g}); pass a target that varies")
+            raise constant_target(j, target.values.shape[1], numbers[0, j])

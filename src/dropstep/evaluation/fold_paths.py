@@ -14,6 +14,7 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
+from dropstep.backends import opened
 from dropstep.data.moments import Moments
 from dropstep.data.response import Survival
 from dropstep.data.sample import Features, PerRow, Sample
@@ -78,6 +79,7 @@ class Trained:
             raise ValueError("checkpoint applies to a single selection, not to one per fold; omit checkpoint")
         if isinstance(X, Moments):
             raise ValueError("the selection is repeated on parts of the rows, which Moments do not have; pass X and y")
+        X, y, rows = opened(X, y, rows)
         if is_cross_validated(given) and not is_splitter(given.cv):
             raise ValueError(
                 "the selection is itself cross-validated, and divides the training rows of each fold again, which a "

@@ -115,7 +115,8 @@ def repeated(X: Any, y: Any, rows: PerRow, parameters: dict[str, Any], caller: s
         raise ValueError(
             f"{caller} repeats the selection on parts of the rows, which Moments do not have; pass X and y"
         )
-    if isinstance(opened(X, y, rows)[0], Source):
+    X, y, rows = opened(X, y, rows)
+    if isinstance(X, Source):
         raise ValueError(f"{caller} needs all rows in memory; pass X as an array or a frame")
     given = replace(Parameters(**parameters), n_jobs=None)
     family, sample = prepared(X, y, rows, given)

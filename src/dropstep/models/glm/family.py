@@ -16,7 +16,7 @@ from dropstep.data.moments import Moments
 from dropstep.data.response import Survival, as_columns, as_numbers, as_offset, as_strata, as_survival
 from dropstep.data.sample import PerRow, Sample, sample_of, sample_of_source
 from dropstep.data.source import Source
-from dropstep.data.target import Categorical, Target, as_target
+from dropstep.data.target import Categorical, Target, as_target, constant_target, one_class
 from dropstep.models.base import Bools, Choices, Units
 from dropstep.models.folds import Fold, folds_of
 from dropstep.models.glm.cox import CoxRegression, Ties
@@ -83,9 +83,9 @@ class LikelihoodFamily:
         sample = sample_of_source(source, y, rows, given, "discriminant" if self.kind == "logistic" else "linear")
         labels, moments = sample.moments.labels, sample.moments
         if labels is not None and len(labels) < 2:
-            raise ValueError(f"y has only one class ({labels[0]}); at least 2 classes are required")
+            raise one_class(labels[0])
         if labels is None and moments.scatter[-1, -1] <= 0:
-            raise ValueError(f"y is constant ({moments.means[0, -1]:g}); pass a target that varies")
+            raise constant_target(0, 1, moments.means[0, -1])
         return sample
 
     def problem(
