@@ -53,8 +53,8 @@ def select(
         An array, a memory map, a sparse matrix or array of SciPy, or a frame of pandas, polars or pyarrow. Text and
         categorical columns are factors, which are selected as a whole. Moments carry their y. Names of files (Parquet,
         CSV, Arrow; a glob, a directory or a list), a pyarrow Dataset, a polars LazyFrame, a DuckDB relation, or an
-        iterable of record batches are read in blocks of rows, in bounded memory; y and what is given per row are then
-        names of columns.
+        iterable of record batches are read in blocks of rows, in bounded memory, unless their size is known and they
+        fit into memory; y and what is given per row are then names of columns.
     y : array-like of shape (n_samples,) or (n_samples, n_targets), str or list of str
         Numbers (one column per target), or class labels; or the names of the columns of X that contain them, which are
         then not features. For model "cox" a structured array (event, time) or two columns (time, event).

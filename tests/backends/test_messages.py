@@ -22,6 +22,8 @@ import dropstep.backends.text
 from dropstep import Selector, select
 from sources import arrow, table
 
+pytestmark = pytest.mark.usefixtures("read_in_blocks")
+
 FRAME = table(0, 300)[["a", "b", "c", "colour", "whole", "y"]]
 
 

@@ -18,6 +18,8 @@ from dropstep.data.source import Origin
 from dropstep.data.summary import Layout, Summarise
 from sources import SOURCES, TARGETS, Source, Target, arrow, check, table, with_gaps
 
+pytestmark = pytest.mark.usefixtures("read_in_blocks")
+
 BLOCK_ROWS = (64, 350)
 every_source = pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.name)
 

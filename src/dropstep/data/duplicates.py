@@ -17,6 +17,8 @@ Floats = NDArray[np.float64]
 N_FIRST = 64  # rows that decide which columns may be equal
 BLOCK_SIZE = 2**17  # values (1 MB) that are compared at a time
 ROUNDING = 1e-10  # relative difference of two sums of the same numbers
+# Of the first rows. Sums are made without BLAS, whose threads would keep spinning and compete with those that read X.
+WEIGHTS = np.random.default_rng(0).normal(size=N_FIRST)
 EXACT = 1e-13  # relative difference of the moments of equal columns
 
 
@@ -56,32 +58,32 @@ def duplicates_note(
 
 def repeated(values: NDArray[Any]) -> dict[int, int]:
     """Columns that equal an earlier one, with the first that they equal; constant columns are omitted."""
-    suspects = list(_alike(_sums(values[:N_FIRST], None), None))
+    with np.errstate(invalid="ignore", over="ignore"):  # missing and infinite values
+        first = np.einsum("i,ij->j", WEIGHTS[: len(values)], values[:N_FIRST].astype(np.float64, copy=False))
+    suspects = list(_alike(first, None))
     if not suspects:
         return {}
     columns = np.sort(np.concatenate(suspects))
     found: dict[int, int] = {}
     for cluster in _alike(_sums(values, columns), columns):
-        first: list[int] = []
+        different: list[int] = []
         for j in np.sort(cluster).tolist():
             column = values[:, j]
-            earlier = next((k for k in first if np.array_equal(values[:, k], column)), None)
+            earlier = next((k for k in different if np.array_equal(values[:, k], column)), None)
             if earlier is not None:
                 found[j] = earlier
             elif (column != column[0]).any():
-                first.append(j)
+                different.append(j)
     return dict(sorted(found.items()))
 
 
-def _sums(values: NDArray[Any], columns: NDArray[np.intp] | None) -> Floats:
+def _sums(values: NDArray[Any], columns: NDArray[np.intp]) -> Floats:
     """Sums of columns over the rows with random weights, which are equal for equal columns; NaN for missing values."""
-    rng, n = np.random.default_rng(0), values.shape[1] if columns is None else len(columns)
-    total, height = np.zeros(n), max(1, BLOCK_SIZE // max(n, 1))
-    with np.errstate(invalid="ignore", over="ignore"):  # missing and infinite values
+    rng, total, height = np.random.default_rng(0), np.zeros(len(columns)), max(1, BLOCK_SIZE // len(columns))
+    with np.errstate(invalid="ignore", over="ignore"):
         for top in range(0, len(values), height):
-            block = values[top : top + height] if columns is None else values[top : top + height].take(columns, axis=1)
-            # Without BLAS: its worker threads would keep spinning, and compete with those that read X next.
-            total += np.einsum("i,ij->j", rng.normal(size=len(block)), block.astype(np.float64, copy=False))
+            block = values[top : top + height].take(columns, axis=1).astype(np.float64, copy=False)
+            total += np.einsum("i,ij->j", rng.normal(size=len(block)), block)
     return total
 
 
