@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -269,15 +270,15 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
                 f"partial_fit keeps moments, which suffice for models 'linear' and 'discriminant', but not for "
                 f"{self.model!r}; use fit, or select with a file"
             )
-        from dropstep.data.accumulated import started
+        from dropstep.data.accumulated import Accumulated
 
         given = Parameters(**self._given())
         rows = (X, y, sample_weight)
         total = vars(self).get("_total")
         if total is not None:
             validate_data(self, X, skip_check_array=True, reset=False)
-        total = started(*rows, given, family.kind) if total is None else total.plus(*rows)
-        source = total.source()
+        total = Accumulated.of(*rows, given, family.kind) if total is None else total.plus(*rows)
+        source = copy(total)
         try:
             path = select(source, source.y, **self._given(), sample_weight=source.weights)
         except BaseException:

@@ -23,7 +23,7 @@ EXACT = 1e-13  # relative difference of the moments of equal columns
 
 
 def duplicates_note(
-    columns: Mapping[int, int], encoding: Encoding | None, names: Names, used: Collection[int]
+    columns: Mapping[int, int], encoding: Encoding | None, names: Names, ignored: Collection[int]
 ) -> Iterator[str]:
     """The note on features that repeat an earlier one exactly, if there are any.
 
@@ -34,15 +34,15 @@ def duplicates_note(
     encoding : Encoding or None
         How it encodes the features; None if the columns are the features.
     names : Names
-    used : collection of int
-        Features that are considered.
+    ignored : collection of int
+        Features that are not considered.
 
     Yields
     ------
     str
     """
     found = columns if encoding is None else _features(columns, encoding)
-    found = {j: k for j, k in found.items() if j in used and k in used}
+    found = {j: k for j, k in found.items() if j not in ignored and k not in ignored}
     if not found:
         return
     later, earlier = next(iter(found.items()))

@@ -38,7 +38,7 @@ def names_units(name: str) -> bool:
     return bool(_ID.search(name) or _UNIT.fullmatch(name))
 
 
-def suspects(table: Table, used: Collection[int]) -> dict[int, Numbers]:
+def suspects(table: Table, ignored: Collection[int]) -> dict[int, Numbers]:
     """Facts about the columns of a table of numbers that may be identifiers, or marks of training and test rows.
 
     Only columns whose first rows are integers are read, and only if these are distinct, or their name is telling.
@@ -54,7 +54,7 @@ def suspects(table: Table, used: Collection[int]) -> dict[int, Numbers]:
     ordered = np.sort(first, axis=0)
     distinct = (ordered[1:] != ordered[:-1]).all(axis=0)
     telling = {j for j in np.flatnonzero(whole).tolist() if names_units(names[j]) or _SPLIT_NAME.fullmatch(names[j])}
-    read = sorted(telling.union(np.flatnonzero(whole & distinct).tolist()).intersection(used))
+    read = sorted(telling.union(np.flatnonzero(whole & distinct).tolist()).difference(ignored))
     return {j: Numbers.of(table.columns([j])[:, 0], counted=j in telling) for j in read}
 
 

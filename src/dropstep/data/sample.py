@@ -473,8 +473,7 @@ class _Decisions:
             kept = ~lost if n_lost else None
         whole = table if kept is None else table.at(kept)
         self.n_rows = whole.n_rows
-        used = sorted(set(range(self.n_features)) - self.ignored)
-        self.facts = dict(suspects(whole, used))
+        self.facts = dict(suspects(whole, self.ignored))
         self.levels = (None,) * self.n_features
         return kept
 
@@ -662,10 +661,11 @@ class _Decisions:
 
     def suspicions(self, encoding: Encoding | None, same: Mapping[int, int]) -> Iterator[str]:
         """Notes on identifiers, marks of test rows, repeated columns, and integers that lose digits."""
+        if not (self.facts or same):
+            return
         used = {j: fact for j, fact in self.facts.items() if self.levels[j] != ()}
         yield from suspicions(used, self.n_rows, self.names.names)
-        considered = set(range(self.n_features)) - self.ignored
-        yield from duplicates_note(same, encoding, self.names, considered)
+        yield from duplicates_note(same, encoding, self.names, self.ignored)
         if self.names.names is not None and (large := [j for j, fact in used.items() if _loses_digits(fact)]):
             hold = "holds" if len(large) == 1 else "hold"
             yield (
