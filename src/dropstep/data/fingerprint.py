@@ -142,8 +142,8 @@ def _marks_of(values: NDArray[Any], target: Any) -> NDArray[np.uint64]:
     """
     with np.errstate(over="ignore", invalid="ignore"):
         total = _numbers(target)
-        for column, weight in zip(values.T, WEIGHTS, strict=False):
-            total += column * weight
+        for term in np.multiply(values.T, WEIGHTS[: values.shape[1], None], order="C"):
+            total += term
         bits = (total + 0.0).view(np.uint64)  # no negative zero
         mixed = (bits ^ (bits >> SHIFTS[0])) * MULTIPLIER
         return np.asarray(mixed ^ (mixed >> SHIFTS[1]))
