@@ -18,6 +18,7 @@ import sys
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -125,6 +126,7 @@ def _restored(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 @pytest.mark.no_cover  # other tests cover what the pages show
+@patch.dict("os.environ")  # what a page sets is restored
 def test_every_block_prints_what_the_page_shows(page, tmp_path):
     names: dict = {"__name__": "__page__"}
     for block in blocks(page):

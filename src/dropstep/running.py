@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from dropstep.data.groups import Choice
-from dropstep.data.sample import Features, Rows
+from dropstep.data.sample import Features, PerRow
 from dropstep.models.base import Choices, Family, FamilyModel, Problem, Units
 from dropstep.models.capabilities import capability
 from dropstep.models.evaluation import CrossValidates, Evaluation, Resamples, SearchEndedError, never
@@ -22,7 +22,7 @@ Callback = Callable[[Step], bool | None]
 Progress = Callable[[int, int], bool | None]
 
 
-def with_evaluation(family: Family, given: Parameters, rows: Rows, report: FitReport) -> Family:
+def with_evaluation(family: Family, given: Parameters, rows: PerRow, report: FitReport) -> Family:
     """The family with its evaluation, if it is cross-validated."""
     resamples, validates = capability(family, Resamples), None
     if resamples is None:
@@ -41,7 +41,7 @@ def with_evaluation(family: Family, given: Parameters, rows: Rows, report: FitRe
     return validates.cross_validated(evaluation)
 
 
-def _refuse_resampling(given: Parameters, rows: Rows, by_cv: bool) -> None:
+def _refuse_resampling(given: Parameters, rows: PerRow, by_cv: bool) -> None:
     """Refuse what only an estimator can use, and groups of rows where nothing is cross-validated."""
     if given.checkpoint is not None:
         raise ValueError("checkpoint applies to a scikit-learn estimator; pass model=..., or omit checkpoint")

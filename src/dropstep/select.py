@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 from dropstep.backends import opened
 from dropstep.data.fingerprint import Fingerprint
 from dropstep.data.moments import Moments
-from dropstep.data.sample import Features, Rows, Sample
-from dropstep.data.sources import RowSource
-from dropstep.data.sources.sample import SourceSample
+from dropstep.data.sample import Features, PerRow, Sample
+from dropstep.data.source import Source
 from dropstep.models.base import FamilyModel, Problem
 from dropstep.models.capabilities import WithCoefficients, capability
 from dropstep.models.evaluation import Resamples
@@ -51,8 +50,8 @@ def select(
         An array, a memory map, a sparse matrix or array of SciPy, or a frame of pandas, polars or pyarrow. Text and
         categorical columns are factors, which are selected as a whole. Moments carry their y. Names of files (Parquet,
         CSV, Arrow; a glob, a directory or a list), a pyarrow Dataset, a polars LazyFrame, a DuckDB relation, or an
-        iterable of record batches are read in blocks of rows, in bounded memory; y and what is given per row are then
-        names of columns.
+        iterable of record batches are read in blocks of rows, in bounded memory, unless their size is known and they
+        fit into memory; y and what is given per row are then names of columns.
     y : array-like of shape (n_samples,) or (n_samples, n_targets), str or list of str
         Numbers (one column per target), or class labels; or the names of the columns of X that contain them, which are
         then not features. For model "cox" a structured array (event, time) or two columns (time, event).
@@ -94,16 +93,16 @@ def select(
     given = checked_parameters("select", parameters)
     _check_callable("callback", "a step", callback)
     _check_callable("progress", "the fits done and those remaining", progress)
-    rows = Rows(sample_weight, offset, strata, sample_groups, {} if metadata is None else metadata)
+    rows = PerRow(sample_weight, offset, strata, sample_groups, {} if metadata is None else metadata)
     X, y, rows = opened(X, y, rows)
     family = as_family(given.model)
     with Limits(given.max_time, interruptible=capability(family, Resamples) is not None) as limits:
         report = FitReport(progress, limits)
         family = with_evaluation(family, given, rows, report)
-        source = X.source if isinstance(X, SourceSample) else X if isinstance(X, RowSource) else None
+        source = X.source if isinstance(X, Sample) else X if isinstance(X, Source) else None
         if source is not None:
             source.report = report.rows
-        sample = X if isinstance(X, SourceSample) else family.sample(X, y, rows, given)
+        sample = X if isinstance(X, Sample) else family.sample(X, y, rows, given)
         max_features = checked_max(given.max_features, len(sample.choice.include))
         from_all = as_strategy(given.strategy)[0] == "backward"
         problem = family.problem(sample, given.solver, max_features, from_all=from_all)
@@ -205,10 +204,15 @@ def _path(
         per_row=given.per_row,
         from_moments=given.from_moments,
         encoding=sample.encoding,
-        fingerprint=Fingerprint.of(sample.table, sample.target) if isinstance(sample, Sample) else None,
+        fingerprint=_fingerprint(sample),
         coefficients=_coefficients(model, sample, search.units.columns(search.selected)),
         subsets=_subsets(search, sample, model),
     )
+
+
+def _fingerprint(sample: Features) -> Fingerprint | None:
+    """What the rows of the selection are known by; None if they are not in memory."""
+    return Fingerprint.of(sample.table, sample.target) if isinstance(sample, Sample) and sample.in_memory else None
 
 
 def _subsets(search: Search, sample: Features, model: FamilyModel) -> Subsets | None:

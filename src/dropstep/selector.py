@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dropstep.backends import opened
-from dropstep.data.frame import as_library, frame_names, has_factors, read, take_columns
-from dropstep.data.sample import Rows
-from dropstep.data.sources import RowSource
+from dropstep.data.frame import Frame, as_library, frame_names, has_factors, read, take_columns
+from dropstep.data.sample import PerRow
+from dropstep.data.source import Source
 from dropstep.models.capabilities import capability
 from dropstep.models.estimator.family import Estimator, is_estimator
 from dropstep.models.evaluation import Resamples
@@ -138,8 +139,8 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
         Selector
         """
         with self._refitted() as fitted:
-            X, y, rows = opened(X, y, Rows(sample_weight, offset, strata, sample_groups))
-            if isinstance(X, RowSource):
+            X, y, rows = opened(X, y, PerRow(sample_weight, offset, strata, sample_groups))
+            if isinstance(X, Source | Frame):
                 fitted |= path_attributes(select(X, y, **self._given(), **_per_row(rows), metadata=metadata))
                 return self
             if isinstance(y, str):
@@ -208,15 +209,15 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
                 f"partial_fit keeps moments, which suffice for models 'linear' and 'discriminant', but not for "
                 f"{self.model!r}; use fit, or select with a file"
             )
-        from dropstep.data.sources.accumulated import started
+        from dropstep.data.accumulated import Accumulated
 
         given = checked_parameters("Selector", self._given())
         rows = (X, y, sample_weight)
         total = vars(self).get("_total")
         if total is not None:
             validate_data(self, X, skip_check_array=True, reset=False)
-        total = started(*rows, given, family.kind) if total is None else total.plus(*rows)
-        source = total.source()
+        total = Accumulated.of(*rows, given, family.kind) if total is None else total.plus(*rows)
+        source = copy(total)
         try:
             path = select(source, source.y, **self._given(), sample_weight=source.weights)
         except BaseException:
@@ -316,7 +317,7 @@ def input_attributes(X: Any) -> dict[str, Any]:
     return dict(vars(estimator))
 
 
-def _per_row(rows: Rows) -> dict[str, Any]:
+def _per_row(rows: PerRow) -> dict[str, Any]:
     """What is given per row, by the names of the parameters."""
     return {
         "sample_weight": rows.weights,

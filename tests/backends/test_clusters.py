@@ -31,7 +31,7 @@ distributed = pytest.importorskip("distributed")
 pyspark = pytest.importorskip("pyspark")
 
 import dropstep.backends.dask  # noqa: E402
-from dropstep.data.sources import RowSource  # noqa: E402
+from dropstep.data.source import Source  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:PySpark does not yet fully support pandas:FutureWarning",
@@ -104,9 +104,9 @@ def test_dask_reads_the_rows_once_per_newton_step(model: str, monkeypatch: pytes
     """Every partition is computed `n_passes` times: for the summary, per scan, and per step of all fits together."""
     frame, y, _ = frame_of(model)
     passes, read = Counter[str](), Counter[int]()
-    original = RowSource.total
+    original = Source.total
 
-    def total(source: RowSource, partial: Any, columns: Any) -> Any:
+    def total(source: Source, partial: Any, columns: Any) -> Any:
         passes[type(partial).__name__] += 1
         return original(source, partial, columns)
 
@@ -115,7 +115,7 @@ def test_dask_reads_the_rows_once_per_newton_step(model: str, monkeypatch: pytes
             read[partition_info["number"]] += 1
         return part
 
-    monkeypatch.setattr(RowSource, "total", total)
+    monkeypatch.setattr(Source, "total", total)
     given = dd.from_pandas(frame, npartitions=3)
     with dask.config.set(scheduler="synchronous"):
         path = select(given.map_partitions(count, meta=given._meta), y, model=model)

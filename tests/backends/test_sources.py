@@ -14,10 +14,11 @@ import dropstep.backends.arrow
 import dropstep.backends.text
 from dropstep import SelectionPath, select
 from dropstep.backends.arrow import block_of
-from dropstep.data.sources import Place
-from dropstep.data.sources.layout import Layout
-from dropstep.data.sources.summary import Summarise
+from dropstep.data.source import Origin
+from dropstep.data.summary import Layout, Summarise
 from sources import SOURCES, TARGETS, Source, Target, arrow, check, table, with_gaps
+
+pytestmark = pytest.mark.usefixtures("read_in_blocks")
 
 BLOCK_ROWS = (64, 350)
 every_source = pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.name)
@@ -97,14 +98,14 @@ def test_missing_text_is_a_level(source: Source, tmp_path: Path, rows: int) -> N
 def test_sums_do_not_depend_on_blocks_or_order() -> None:
     frame = table(4).drop(columns=["y2", "label", "code"])
     features = tuple(name for name in frame.columns if name != "y")
-    summarise = pickle.loads(pickle.dumps(Summarise(Layout(features, ("y",)))))
+    summarise = pickle.loads(pickle.dumps(Summarise(Layout(features, ("y",)), "auto")))
     columns = list(summarise.layout.columns)
     rng = np.random.default_rng(0)
     whole = summarise(block_of(arrow(frame[columns]).combine_chunks().to_batches()[0]))
     for _ in range(5):
         cuts = np.sort(rng.choice(np.arange(1, len(frame)), size=12, replace=False))
         parts = [arrow(frame[columns][a:b]).to_batches()[0] for a, b in zip([0, *cuts], [*cuts, None], strict=True)]
-        sums = [pickle.loads(pickle.dumps(summarise(block_of(batch, Place("part"))))) for batch in parts]
+        sums = [pickle.loads(pickle.dumps(summarise(block_of(batch, Origin("part"))))) for batch in parts]
         while len(sums) > 1:  # a tree of random shape
             i, j = sorted(rng.choice(len(sums), size=2, replace=False))
             b, a = sums.pop(j), sums.pop(i)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dropstep.data.sources import Block
+from dropstep.data.source import Block
 
 pytest.importorskip("pyspark")
 
@@ -20,7 +20,7 @@ def sums(block: Block) -> Any:
     """Sums of the columns of a block, and its number of rows; negative numbers are errors."""
     values = np.column_stack([np.asarray(column, dtype=float) for column in block.frame.columns])
     if (values < 0).any():
-        raise ValueError(f"{block.place.row(int(np.argmax((values < 0).any(axis=1))))}: negative")
+        raise ValueError(f"{block.origin.row(int(np.argmax((values < 0).any(axis=1))))}: negative")
     return np.append(np.nansum(values, axis=0), len(values))
 
 

@@ -15,7 +15,7 @@ from sklearn.linear_model import LinearRegression
 import problems
 import reference
 from dropstep import Beam, Estimator, Exhaustive, Moments, Significance, StopReason, Subsets, select
-from dropstep.data.sample import Rows
+from dropstep.data.sample import PerRow
 from dropstep.models.base import Choices, Units
 from dropstep.models.least_squares import best_subsets as subsets
 from dropstep.models.least_squares.best_subsets import Tree
@@ -25,7 +25,7 @@ from dropstep.models.least_squares.subset_candidates import candidates_of, fit_o
 from dropstep.parameters import Parameters
 from dropstep.search.strategies import STRATEGIES
 
-NO_ROWS = Rows(None, None, None, None, {})
+NO_ROWS = PerRow(None, None, None, None, {})
 
 
 def table(p: int, n: int = 60, q: int = 1, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -26,7 +26,7 @@ from sklearn.model_selection import (
 
 from benchmarks.cross_validation import agreement, by_rival, random_table, sets_of_rival
 from dropstep import Estimator, Moments, Significance, StandardErrors, select
-from dropstep.data.sample import Rows
+from dropstep.data.sample import PerRow
 from dropstep.models.base import CriterionInfo, Units
 from dropstep.models.evaluation import Evaluation
 from dropstep.models.families import FAMILIES
@@ -96,7 +96,7 @@ def case_of(seed: int) -> Case:
     family: Any = FAMILIES["discriminant" if classes else "linear"]
     cv = list(StratifiedKFold(4, shuffle=True, random_state=seed).split(X, y) if classes else splitter.split(X))
     family = family.cross_validated(Evaluation(cv=cv))
-    sample = family.sample(X, y, Rows(weights), Parameters())
+    sample = family.sample(X, y, PerRow(weights), Parameters())
     problem = family.problem(sample, solver, None)
     model = problem.model("cv", Units(p, members), np.arange(p), p if members is None else len(members))
     return Case(X, y, weights, members, cv, model, fold_log_scores if classes else fold_errors, 1 if classes else -1)

@@ -11,7 +11,7 @@ from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 
 from dropstep import Moments, SelectorCV, audit, compare, infer, select, stability
 from dropstep.data import division
-from dropstep.data.sample import Rows, Sample
+from dropstep.data.sample import PerRow, Sample
 from dropstep.models.estimator.family import EstimatorSample
 from dropstep.models.least_squares.family import union
 from dropstep.parameters import Parameters
@@ -25,7 +25,7 @@ def noisy(n, p, seed=0):
 
 
 def of(X, y, model="linear", **per_row):
-    return Resampler.of(X, y, Rows(**per_row), Parameters(model=model), "stability")
+    return Resampler.of(X, y, PerRow(**per_row), Parameters(model=model), "stability")
 
 
 # --- weights ---------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from sklearn.datasets import load_diabetes, load_iris
 from dropstep import Cox, Moments, Significance, infer, select
 from dropstep.data.fingerprint import Fingerprint
 from dropstep.data.response import Survival
-from dropstep.data.sample import Rows
+from dropstep.data.sample import PerRow
 from dropstep.data.table import Table
 from dropstep.data.target import Categorical, Continuous
 from dropstep.parameters import Parameters
@@ -441,7 +441,7 @@ def test_data_that_are_refused(diabetes):
 @pytest.mark.parametrize("model", METRICS)
 def test_every_model_has_a_metric(model):
     X, y = problem(model, n=400)
-    found = score_held_out(select(X[:200], y[:200], model=model), X[200:], y[200:], Rows())
+    found = score_held_out(select(X[:200], y[:200], model=model), X[200:], y[200:], PerRow())
     assert found.metric == METRICS[model]
     assert max(0.2, found.baseline) < found.score < 1
 
@@ -454,7 +454,7 @@ def test_explained_deviance_compares_with_the_offset_alone(model):
     y = np.random.default_rng(1).poisson(exposure) if model == "poisson" else y * exposure
     path = select(X, y, model=model, offset=np.log(exposure), enter=np.inf)
     assert path.selected == ()
-    sample = Resampler.of(X, y, Rows(offset=np.log(exposure)), Parameters(model=model), "holdout").sample
+    sample = Resampler.of(X, y, PerRow(offset=np.log(exposure)), Parameters(model=model), "holdout").sample
     assert metric(model, path.coefficients, sample) == pytest.approx(0, abs=1e-9)
 
 

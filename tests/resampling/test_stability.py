@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dropstep import Moments, StabilitySelector, select, stability
 from dropstep.data.division import deal
-from dropstep.data.sample import Rows
+from dropstep.data.sample import PerRow
 from dropstep.models.capabilities import SumsBlocks
 from dropstep.parameters import Parameters
 from dropstep.resampling.resampler import Resampler
@@ -82,7 +82,7 @@ def test_sums_of_blocks_give_the_selections_of_the_rows(classes, case):
         X[:, 5] = X[:, 0] - X[:, 1]
     elif case == "offset from zero":
         X += 1e3
-    resampler = Resampler.of(X, y, Rows(weights=weights), Parameters(**parameters), "stability")
+    resampler = Resampler.of(X, y, PerRow(weights=weights), Parameters(**parameters), "stability")
     block = deal(len(y), resampler.sample.stratum, N_BLOCKS, np.random.default_rng(2))
     assert isinstance(resampler.family, SumsBlocks)
     blocks = resampler.family.blocks(resampler.sample, block, "gram", parameters.get("max_features"))

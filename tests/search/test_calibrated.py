@@ -31,14 +31,14 @@ def correlated(n, p, rho=0.5, seed=0):
 
 def nulls(X, y, selected=(), **parameters):
     """The null distribution of the scan after some features were added."""
-    from dropstep.data.sample import Rows
+    from dropstep.data.sample import PerRow
     from dropstep.models.base import Units
     from dropstep.models.families import as_family
     from dropstep.parameters import Parameters
 
     chosen = Parameters(**parameters)
     family = as_family(chosen.model)
-    problem = family.problem(family.sample(X, y, Rows(), chosen), chosen.solver, None)
+    problem = family.problem(family.sample(X, y, PerRow(), chosen), chosen.solver, None)
     units = Units(problem.n_columns)
     model = problem.model("auto", units, np.flatnonzero(problem.varying), units.n)
     model.add(selected)

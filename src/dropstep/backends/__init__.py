@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dropstep.data.sample import Rows
-from dropstep.data.sources import RowSource
+from dropstep.data.sample import PerRow
+from dropstep.data.source import Source, fits
 
 # Module that opens an object as a row source, by the package and the name of the object's type. Each has a function
 # `open_source(X, y, rows)` that returns the source, and y and rows as names of its columns.
@@ -28,16 +28,16 @@ FRAMES = ("pyarrow", "pandas", "polars")
 NEEDS = {"arrow": ("pyarrow", "arrow"), "files": ("pyarrow", "arrow"), "spark": ("pyspark", "spark")}
 
 
-def opened(X: Any, y: Any, rows: Rows) -> tuple[Any, Any, Rows]:
-    """A table that is not in memory as a row source; anything else as it is.
+def opened(X: Any, y: Any, rows: PerRow) -> tuple[Any, Any, PerRow]:
+    """A table that is not in memory: its rows if they fit, or else a row source; anything else as it is.
 
     Parameters
     ----------
     X : object
-        Names of files, a dataset, a lazy frame, a relation, an iterable of record batches, a `RowSource`, or a table.
+        Names of files, a dataset, a lazy frame, a relation, an iterable of record batches, a `Source`, or a table.
     y : object
         Names of columns, or values.
-    rows : Rows
+    rows : PerRow
         Names of columns, or values.
 
     Returns
@@ -45,7 +45,9 @@ def opened(X: Any, y: Any, rows: Rows) -> tuple[Any, Any, Rows]:
     tuple
         X, y and rows.
     """
-    module = None if isinstance(X, RowSource) else _module(X)
+    if isinstance(X, Source):
+        return (X.rows() if fits(X) else X), y, rows
+    module = _module(X)
     if module is None:
         return X, y, rows
     try:
@@ -56,8 +58,9 @@ def opened(X: Any, y: Any, rows: Rows) -> tuple[Any, Any, Rows]:
             raise
         what = f"files such as {_shown(X)}" if module == "files" else f"a {type(X).__name__}"
         raise ImportError(f"reading {what} needs {needed}: pip install 'dropstep[{extra}]'") from None
-    opener: Callable[[Any, Any, Rows], tuple[RowSource, Any, Rows]] = backend.open_source
-    return opener(X, y, rows)
+    opener: Callable[[Any, Any, PerRow], tuple[Source, Any, PerRow]] = backend.open_source
+    source, y, rows = opener(X, y, rows)
+    return (source.rows() if isinstance(source, Source) and fits(source) else source), y, rows
 
 
 def _module(X: Any) -> str | None:

@@ -12,17 +12,17 @@ import pyarrow.compute as pc
 
 from dropstep.data.factor import DATES, OBJECTS, Column, Factor, observed
 from dropstep.data.frame import Frame
-from dropstep.data.sample import Rows
-from dropstep.data.sources import SOMEWHERE, Block, ColumnType, Place, SequentialSource
+from dropstep.data.sample import PerRow
+from dropstep.data.source import UNKNOWN, Block, ColumnType, Origin, SequentialSource
 
 BLOCK_SIZE = 2**20  # numbers in a block of rows
 MIN_BLOCK_ROWS, MAX_BLOCK_ROWS = 2**11, 2**17
 READAHEAD = 1  # batches, and files, that are read in advance
 
-Batches = Iterator["tuple[Place, Any]"]
+Batches = Iterator["tuple[Origin, Any]"]
 
 
-def open_source(X: Any, y: Any, rows: Rows) -> tuple[SequentialSource, Any, Rows]:
+def open_source(X: Any, y: Any, rows: PerRow) -> tuple[SequentialSource, Any, PerRow]:
     """A dataset, reader, lazy frame, relation or iterable as a source."""
     package, name = type(X).__module__.split(".")[0], type(X).__name__
     if hasattr(X, "get_fragments"):
@@ -39,13 +39,13 @@ def open_source(X: Any, y: Any, rows: Rows) -> tuple[SequentialSource, Any, Rows
 # --- blocks ----------------------------------------------------------------------------------------------------------
 
 
-def block_of(batch: Any, place: Place = SOMEWHERE) -> Block:
+def block_of(batch: Any, origin: Origin = UNKNOWN) -> Block:
     """A record batch as a block.
 
     Parameters
     ----------
     batch : pyarrow.RecordBatch
-    place : Place, default=SOMEWHERE
+    origin : Origin, default=UNKNOWN
         Where it comes from.
 
     Returns
@@ -53,7 +53,7 @@ def block_of(batch: Any, place: Place = SOMEWHERE) -> Block:
     Block
     """
     names = tuple(str(name) for name in batch.schema.names)
-    return Block(Frame(tuple(map(column_of, batch.columns)), batch.num_rows, names), place)
+    return Block(Frame(tuple(map(column_of, batch.columns)), batch.num_rows, names), origin)
 
 
 def column_of(values: Any) -> Column:
@@ -149,11 +149,11 @@ class ArrowSource(SequentialSource):
         )
 
     def blocks(self, columns: tuple[str, ...]) -> Iterator[Block]:
-        for place, batch in self.batches(columns):
+        for origin, batch in self.batches(columns):
             try:
-                block = block_of(batch, place)
+                block = block_of(batch, origin)
             except UnicodeDecodeError as error:
-                raise damaged(place.origin or "X", place.first, error) from None
+                raise damaged(origin.name or "X", origin.first, error) from None
             yield self._with_categories(block) if self._categorical.intersection(columns) else block
 
     def _with_categories(self, block: Block) -> Block:
@@ -168,7 +168,7 @@ class ArrowSource(SequentialSource):
         return (batch for _, batch in self.batches(columns))
 
     def batches(self, columns: tuple[str, ...]) -> Batches:
-        """Record batches of some columns, with their places."""
+        """Record batches of some columns, with their origins."""
         raise NotImplementedError
 
 
@@ -216,7 +216,7 @@ class DatasetSource(ArrowSource):
         )
         try:
             for batch in scanner.to_batches():
-                yield Place(origin, done), batch
+                yield Origin(origin, done), batch
                 done += batch.num_rows
         except (pa.ArrowException, OSError) as error:
             self._refuse_other_types(fragment, columns)
@@ -272,7 +272,7 @@ class PolarsSource(ArrowSource):
         done = 0
         for frame in self._frames(self.frame.select(columns), batch_rows(len(columns))):
             for batch in frame.to_arrow().to_batches(max_chunksize=MAX_BLOCK_ROWS):
-                yield Place("", done), batch
+                yield Origin("", done), batch
                 done += batch.num_rows
 
     def _frames(self, frame: Any, n_rows: int) -> Iterator[Any]:
@@ -301,7 +301,7 @@ class DuckDBSource(ArrowSource):
         quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
         done = 0
         for batch in _reader(self.relation.project(quoted), batch_rows(len(columns))):
-            yield Place("", done), batch
+            yield Origin("", done), batch
             done += batch.num_rows
 
 
@@ -320,10 +320,19 @@ class BatchSource(ArrowSource):
     batches : iterable of pyarrow.RecordBatch or tables, or callable
     once : str, default=""
         What the iterable is, if it can be read only once.
+    orders : dict of str to tuple or None, default=None
+        Levels in order, of the columns that have them.
     """
 
-    def __init__(self, schema: Any, batches: Iterable[Any] | Callable[[], Iterable[Any]], *, once: str = "") -> None:
-        super().__init__(types_of(schema))
+    def __init__(
+        self,
+        schema: Any,
+        batches: Iterable[Any] | Callable[[], Iterable[Any]],
+        *,
+        once: str = "",
+        orders: dict[str, tuple[Any, ...]] | None = None,
+    ) -> None:
+        super().__init__(types_of(schema, orders))
         self._schema, self._batches, self._once = schema, batches, once
         self.can_reread = not once
 
@@ -343,7 +352,7 @@ class BatchSource(ArrowSource):
                 missing = [name for name in columns if name not in batch.schema.names]
                 if missing:
                     raise ValueError(f"batch {number} of X has no column {missing[0]!r}, which the first one has")
-                yield Place("", done), batch.select(list(columns))
+                yield Origin("", done), batch.select(list(columns))
                 done += batch.num_rows
 
 
@@ -367,11 +376,22 @@ def _of_iterable(X: Any) -> BatchSource:
         raise ValueError("X has no rows: the iterator is empty; pass record batches")
     batches = _record_batches(first)
     schema = batches[0].schema if batches else pa.table(first).schema
+    orders = orders_of(batches[0]) if batches else {}
     if callable(X) or isinstance(X, list | tuple):
-        return BatchSource(schema, X)
+        return BatchSource(schema, X, orders=orders)
 
     def chained() -> Iterator[Any]:
         yield first
         yield from iterator
 
-    return BatchSource(schema, chained, once="an iterator")
+    return BatchSource(schema, chained, once="an iterator", orders=orders)
+
+
+def orders_of(batch: Any) -> dict[str, tuple[Any, ...]]:
+    """The levels of ordered categories, by the name of their column."""
+    types = zip(batch.schema.names, batch.schema.types, batch.columns, strict=True)
+    return {
+        name: tuple(values.dictionary.to_pylist())
+        for name, kind, values in types
+        if pa.types.is_dictionary(kind) and kind.ordered
+    }

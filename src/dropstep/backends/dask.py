@@ -19,9 +19,8 @@ from dropstep.backends.arrow import block_of, kind_of
 from dropstep.backends.dask_matrix import by_columns
 from dropstep.data.factor import column_of
 from dropstep.data.frame import Frame
-from dropstep.data.sample import Rows
-from dropstep.data.sources import Block, ColumnType, Partial, Place, RowSource
-from dropstep.data.sources.source import Sum
+from dropstep.data.sample import PerRow
+from dropstep.data.source import Block, ColumnType, Origin, Partial, Source, Sum
 from dropstep.data.table import Table
 
 T = TypeVar("T", bound=Sum)
@@ -30,7 +29,7 @@ FAN_IN = 8  # partial results that a task adds
 MIN_WIDE = 1000  # columns up to which an array is read by rows, and a Gram matrix is formed, whatever its shape
 
 
-def open_source(X: Any, y: Any, rows: Rows) -> tuple[RowSource | Table, Any, Rows]:
+def open_source(X: Any, y: Any, rows: PerRow) -> tuple[Source | Table, Any, PerRow]:
     """A dataframe, with names of its columns; or an array, with y and rows as arrays.
 
     A wide array is a table whose products are computed where the chunks are; any other is read by rows.
@@ -67,7 +66,7 @@ _added = delayed(added, pure=False)
 # --- dataframes ------------------------------------------------------------------------------------------------------
 
 
-class FrameSource(RowSource):
+class FrameSource(Source):
     """A Dask dataframe, computed in every pass.
 
     Parameters
@@ -130,7 +129,7 @@ def _of_partition(partial: Partial[T], frame: Any, number: int) -> T | None:
         raise ValueError(f"partition {number}: a column has values of several types ({error.args[-1]})") from None
     parts, done = list[T](), 0
     for batch in table.combine_chunks().to_batches():  # one, unless the text of a column exceeds what an array holds
-        block = block_of(batch, Place(f"partition {number}", done))
+        block = block_of(batch, Origin(f"partition {number}", done))
         block.frame.refuse_unusable(())  # objects are text as far as is known before they are computed
         parts.append(partial(block))
         done += batch.num_rows
@@ -140,7 +139,7 @@ def _of_partition(partial: Partial[T], frame: Any, number: int) -> T | None:
 # --- arrays, by rows --------------------------------------------------------------------------------------------------
 
 
-class ArraySource(RowSource):
+class ArraySource(Source):
     """Dask arrays with one chunk per block of rows.
 
     Parameters
@@ -210,14 +209,14 @@ def _of_chunks(partial: Partial[T], at: Any, number: int, *chunks: Any) -> T | N
         raise ValueError(f"X and y have chunks of different numbers of rows (chunk {number}); rechunk them alike")
     read = [_column(table[:, j]) for table, here in zip(tables, positions, strict=True) for j in here]
     columns = tuple(read[i] for i in np.argsort(order))
-    return partial(Block(Frame(columns, len(tables[0]), tuple(names)), Place(f"chunk {number}")))
+    return partial(Block(Frame(columns, len(tables[0]), tuple(names)), Origin(f"chunk {number}")))
 
 
 def _column(values: Any) -> Any:
     return values if values.dtype.kind in "biuf" else column_of(values.tolist())
 
 
-def _by_rows(X: Any, y: Any, rows: Rows) -> tuple[RowSource, Any, Rows]:
+def _by_rows(X: Any, y: Any, rows: PerRow) -> tuple[Source, Any, PerRow]:
     """Arrays with the row chunks of X, and the names of their columns."""
     named = {"y": y, "sample_weight": rows.weights, "offset": rows.offset}
     arrays, names = {"X": X}, {"X": tuple(f"x{j}" for j in range(X.shape[1]))}
@@ -230,7 +229,7 @@ def _by_rows(X: Any, y: Any, rows: Rows) -> tuple[RowSource, Any, Rows]:
     source = ArraySource(arrays, names)
     target = names["y"][0] if len(names["y"]) == 1 else list(names["y"])
     present = {name: name if name in names else None for name in ("sample_weight", "offset")}
-    return source, target, Rows(present["sample_weight"], present["offset"], rows.strata, rows.groups, rows.metadata)
+    return source, target, PerRow(present["sample_weight"], present["offset"], rows.strata, rows.groups, rows.metadata)
 
 
 def _aligned(name: str, values: Any, X: Any) -> Any:

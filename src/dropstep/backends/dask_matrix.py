@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dropstep.data.matrices.base import Bools, Exponents, Floats, Gaps, Indices, Part, Reads
 from dropstep.data.matrices.dense import Dense, squares
-from dropstep.data.sample import Rows
+from dropstep.data.sample import PerRow
 from dropstep.data.table import Table
 
 COPY_BYTES = 2**28  # of a copy of some columns
@@ -144,7 +144,7 @@ def _slices(chunks: Sequence[int]) -> list[slice]:
     return [slice(*pair) for pair in pairwise(np.cumsum([0, *chunks]).tolist())]
 
 
-def by_columns(X: Any, y: Any, rows: Rows) -> tuple[Table, Any, Rows]:
+def by_columns(X: Any, y: Any, rows: PerRow) -> tuple[Table, Any, PerRow]:
     """A table of distributed chunks, and what is given per row in memory."""
     if np.isnan(X.shape[0]):
         raise ValueError("X has chunks of unknown numbers of rows; call X.compute_chunk_sizes()")

@@ -15,8 +15,8 @@ import pyarrow.parquet
 from dropstep.backends.arrow import ArrowSource, Batches, DatasetSource, batch_rows, damaged, other_type
 from dropstep.backends.text import TextSource
 from dropstep.backends.unchanged import Unchanged
-from dropstep.data.sample import Rows
-from dropstep.data.sources import Place, SequentialSource
+from dropstep.data.sample import PerRow
+from dropstep.data.source import Origin, SequentialSource
 from dropstep.readers.arrow import record_batches
 from dropstep.readers.errors import ReadError
 from dropstep.readers.files import GZIP, Kind, kind_of
@@ -41,7 +41,7 @@ def source_of(name: str, layout: Layout) -> ArrowSource:
     return _of_files(_matching(name), layout)
 
 
-def open_source(X: Any, y: Any, rows: Rows) -> tuple[SequentialSource, Any, Rows]:
+def open_source(X: Any, y: Any, rows: PerRow) -> tuple[SequentialSource, Any, PerRow]:
     """Files as a source; the format is that of the content of the first one."""
     names = [os.fspath(name) for name in (X if isinstance(X, list | tuple) else [X])]
     if any("://" in name for name in names):
@@ -190,7 +190,7 @@ class FileSource(DatasetSource):
                     arrays = [_column(batch, schema.field(name), constants.get(name), file) for name in columns]
                     rows = pa.RecordBatch.from_arrays(arrays, names=list(columns))
                     for start in range(0, batch.num_rows, n_rows):
-                        yield Place(file, done + start), rows.slice(start, n_rows)
+                        yield Origin(file, done + start), rows.slice(start, n_rows)
                     done += batch.num_rows
         except (pa.ArrowException, OSError) as error:
             raise damaged(file, done, error) from None

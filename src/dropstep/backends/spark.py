@@ -22,9 +22,8 @@ from pyspark.sql import types as st
 
 from dropstep.backends.arrow import block_of
 from dropstep.data.frame import Frame
-from dropstep.data.sample import Rows
-from dropstep.data.sources import Block, ColumnType, Partial, Place, RowSource
-from dropstep.data.sources.source import Sum
+from dropstep.data.sample import PerRow
+from dropstep.data.source import Block, ColumnType, Origin, Partial, Source, Sum
 from dropstep.result import SelectionPath
 
 T = TypeVar("T", bound=Sum)
@@ -37,12 +36,12 @@ ABSENT = re.compile(r"^ModuleNotFoundError: No module named '((?:dropstep|numpy|
 OTHER_VERSION = re.compile(r"\[PYTHON_VERSION_MISMATCH\].* version: ([\d.]+) than that in driver: ([\d.]+)")
 
 
-def open_source(X: Any, y: Any, rows: Rows) -> tuple[RowSource, Any, Rows]:
+def open_source(X: Any, y: Any, rows: PerRow) -> tuple[Source, Any, PerRow]:
     """A DataFrame of Spark, with names of its columns."""
     return SparkSource(X), y, rows
 
 
-class SparkSource(RowSource):
+class SparkSource(Source):
     """A DataFrame, computed in every pass.
 
     A column of vectors (Spark ML) contributes one feature per element: by the names in its metadata if it has them, as
@@ -215,7 +214,7 @@ class PartOfPartition:
         try:
             for batch in batches:
                 if batch.num_rows:
-                    part = self.partial(self._block(batch, Place(_partition(), done)))
+                    part = self.partial(self._block(batch, Origin(_partition(), done)))
                     total = part if total is None else total + part
                     done += batch.num_rows
         except ValueError as error:
@@ -224,22 +223,22 @@ class PartOfPartition:
         if total is not None:
             yield _part(total, None)
 
-    def _block(self, batch: Any, place: Place) -> Block:
-        frame = block_of(batch.select([name for name in batch.schema.names if name not in self.elements]), place).frame
+    def _block(self, batch: Any, origin: Origin) -> Block:
+        frame = block_of(batch.select([name for name in batch.schema.names if name not in self.elements]), origin).frame
         found = dict(zip(frame.names or (), frame.columns, strict=True))
         for name, elements in self.elements.items():
-            values = _dense(batch.column(name), place)
+            values = _dense(batch.column(name), origin)
             found |= {element: values[:, i] for i, element in elements}
-        return Block(Frame(tuple(found[name] for name in self.columns), batch.num_rows, self.columns), place)
+        return Block(Frame(tuple(found[name] for name in self.columns), batch.num_rows, self.columns), origin)
 
 
-def _dense(lists: Any, place: Place) -> Any:
+def _dense(lists: Any, origin: Origin) -> Any:
     """An Arrow column of lists of equal length as a matrix; NaN where a list is missing."""
     lengths = np.asarray(lists.value_lengths().fill_null(-1))
     size = int(lengths.max(initial=0))
     if (other := (lengths != size) & (lengths >= 0)).any():
         at = int(np.argmax(other))
-        raise ValueError(f"{place.row(at)}: a vector has {lengths[at]} elements, but another row has {size}")
+        raise ValueError(f"{origin.row(at)}: a vector has {lengths[at]} elements, but another row has {size}")
     matrix = np.full((len(lists), size), np.nan)
     matrix[lengths >= 0] = np.asarray(lists.flatten()).reshape(-1, size)
     return matrix

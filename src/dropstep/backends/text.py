@@ -12,7 +12,7 @@ import pyarrow.csv
 from dropstep.backends.arrow import ArrowSource, Batches, types_of
 from dropstep.backends.unchanged import Unchanged
 from dropstep.data.factor import is_numeral
-from dropstep.data.sources import ColumnType, Place
+from dropstep.data.source import ColumnType, Origin
 from dropstep.readers.arrow import ArrowCells
 from dropstep.readers.columns import NumberFormat, Numerals, typed
 from dropstep.readers.errors import DecodingError, NumberFormatError, ReadError
@@ -86,7 +86,7 @@ class TextSource(ArrowSource):
                 try:
                     for batch in self._reader(file, stream, types, threads=True):
                         self._done, self._rows = before + _position(stream), self._rows + batch.num_rows
-                        yield Place(file, done), batch.select(list(types))
+                        yield Origin(file, done), batch.select(list(types))
                         done += batch.num_rows
                 except (pa.ArrowException, OSError) as error:
                     self._unchanged.check(file)

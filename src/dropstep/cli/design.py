@@ -22,7 +22,7 @@ from dropstep.cli.table_input import AnyDesign, ColumnLine
 from dropstep.cli.usable import as_table, usable
 from dropstep.data.frame import Frame
 from dropstep.data.response import Survival
-from dropstep.data.sample import Features, Rows, Sample
+from dropstep.data.sample import Features, PerRow, Sample
 from dropstep.data.table import Table
 from dropstep.data.target import Categorical
 from dropstep.models.families import as_family
@@ -53,7 +53,7 @@ class Design(AnyDesign):
         The features.
     y : ndarray
         Numbers, one column per target, or class labels.
-    rows : Rows
+    rows : PerRow
         Sample weights, offset, strata, and groups of rows for cross-validation.
     parameters : dict
         The parameters of select that depend on the file: include, groups and missing.
@@ -70,7 +70,7 @@ class Design(AnyDesign):
     targets: tuple[Column, ...]
     table: Table | Frame
     y: NDArray[Any]
-    rows: Rows
+    rows: PerRow
     parameters: dict[str, Any]
     sample: Sample
     notes: tuple[str, ...] = ()
@@ -240,9 +240,9 @@ def _roles(source: Source, args: argparse.Namespace) -> Roles:
         ) from None
 
 
-def _rows(roles: Roles, columns: Sequence[Column]) -> Rows:
+def _rows(roles: Roles, columns: Sequence[Column]) -> PerRow:
     """What the options name per row."""
-    return Rows(
+    return PerRow(
         None if roles.weights is None else _numbers("--weights", columns[roles.weights]),
         None if roles.offset is None else _numbers("--offset", columns[roles.offset]),
         None if roles.strata is None else _labels(columns[roles.strata]),

@@ -17,9 +17,8 @@ from dropstep.cli.design import layout_of, shown_label
 from dropstep.cli.output import Progress
 from dropstep.cli.roles import Roles, roles_of
 from dropstep.cli.table_input import AnyDesign, ColumnLine
-from dropstep.data.sample import Features, Rows
-from dropstep.data.sources import ColumnType
-from dropstep.data.sources.sample import SourceSample
+from dropstep.data.sample import Features, PerRow, Sample
+from dropstep.data.source import ColumnType
 from dropstep.models.families import as_family
 from dropstep.models.glm.family import Logistic, Poisson
 from dropstep.models.least_squares.family import LeastSquaresFamily
@@ -54,7 +53,7 @@ class StreamedDesign(AnyDesign):
     ----------
     file : str
     source : ArrowSource
-    sample : SourceSample
+    sample : Sample
         What the first pass found.
     lines : tuple of ColumnLine
         The columns of the file.
@@ -65,7 +64,7 @@ class StreamedDesign(AnyDesign):
 
     file: str
     source: ArrowSource
-    sample: SourceSample
+    sample: Sample
     lines: tuple[ColumnLine, ...]
     parameters: dict[str, Any]
     notes: tuple[str, ...] = ()
@@ -174,7 +173,7 @@ def streamed_design(args: argparse.Namespace, progress: Progress) -> StreamedDes
         sample = as_family(args.model).sample(source, targets, _rows(kinds, roles), given)
     except ReadError as error:
         raise ValueError(with_advice(error)) from error
-    assert isinstance(sample, SourceSample)
+    assert isinstance(sample, Sample)
     ignored = {sample.layout.features[j] for j in sample.choice.features(sample.choice.exclude)}
     kept = [j for j in features if kinds[j].name not in ignored]
     lines = zip(kinds, roles.names(kept, len(kinds)), strict=True)
@@ -213,8 +212,8 @@ def _usable(kinds: Sequence[ColumnType], roles: Roles, notes: list[str]) -> list
     return [j for j in candidates if j not in ignored]
 
 
-def _rows(kinds: Sequence[ColumnType], roles: Roles) -> Rows:
+def _rows(kinds: Sequence[ColumnType], roles: Roles) -> PerRow:
     """The columns that the options name per row."""
     named = (roles.weights, roles.offset, roles.strata, roles.row_groups)
     weights, offset, strata, groups = (None if j is None else kinds[j].name for j in named)
-    return Rows(weights, offset, strata, groups)
+    return PerRow(weights, offset, strata, groups)

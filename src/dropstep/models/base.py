@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.data.sample import Features, Rows
+from dropstep.data.sample import Features, PerRow
 from dropstep.parameters import Parameters
 from dropstep.result import PartialTest, StopReason
 
@@ -340,7 +340,7 @@ class Problem(Protocol):
 class Family(Protocol):
     """A model family, with its parameters."""
 
-    def sample(self, X: Any, y: Any, rows: Rows, given: Parameters) -> Features:
+    def sample(self, X: Any, y: Any, rows: PerRow, given: Parameters) -> Features:
         """Validate data: the features, and whatever else the family uses of the table."""
         ...
 

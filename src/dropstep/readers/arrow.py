@@ -14,9 +14,10 @@ import pyarrow.csv
 import pyarrow.parquet
 from numpy.typing import NDArray
 
+from dropstep.files import free_memory
 from dropstep.readers.columns import Cells, Column, category
 from dropstep.readers.errors import ReadError
-from dropstep.readers.files import Kind, free_memory
+from dropstep.readers.files import Kind
 from dropstep.readers.rows import ragged
 from dropstep.wording import counted, quoted
 

@@ -10,15 +10,14 @@ import os
 import sys
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import IO, cast
 
+from dropstep.files import free_memory
 from dropstep.readers.errors import ReadError
 
 GZIP = b"\x1f\x8b"
 CHUNK = 2**20  # bytes that are decompressed at a time
 MEMORY_PER_BYTE = 16  # bytes of memory for a byte of text, at the most, while a table is made of it
-UNKNOWN_MEMORY = 2**33  # bytes that are assumed to be free where the system does not say
 
 
 class Kind(enum.Enum):
@@ -46,16 +45,6 @@ UNSUPPORTED = {
 def shown_name(file: str) -> str:
     """Name of a file in messages."""
     return "standard input" if file == "-" else file
-
-
-def free_memory() -> int:
-    """Bytes of memory that are free, as far as the system says."""
-    with contextlib.suppress(OSError, ValueError, StopIteration):
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        return 1024 * int(next(line for line in lines if line.startswith("MemAvailable")).split()[1])
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return UNKNOWN_MEMORY
 
 
 def is_gzipped(file: str) -> bool:

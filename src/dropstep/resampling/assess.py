@@ -26,7 +26,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from dropstep.data.division import N_FOLDS, Fold, is_splitter, make_folds
-from dropstep.data.sample import Rows
+from dropstep.data.sample import PerRow
 from dropstep.data.target import Categorical
 from dropstep.parameters import RESOURCES, Parameters
 from dropstep.resampling.comparison import compare_with_baselines
@@ -99,7 +99,7 @@ def assess(
     -------
     Evidence
     """
-    rows = Rows(sample_weight, offset, strata, sample_groups)
+    rows = PerRow(sample_weight, offset, strata, sample_groups)
     params = {name: value for name, value in path.params.items() if name not in (*RESOURCES, "random_state")}
     resampler = Resampler.of(X, y, rows, _parameters(params, cv), "report")
     sample = resampler.sample
@@ -139,7 +139,7 @@ def _too_many_fits(path: SelectionPath) -> str:
 # --- errors over folds -----------------------------------------------------------------------------------------------
 
 
-def _errors(path: SelectionPath, resampler: Resampler, rows: Rows, cv: int, n_repeats: int, seed: int) -> Errors:
+def _errors(path: SelectionPath, resampler: Resampler, rows: PerRow, cv: int, n_repeats: int, seed: int) -> Errors:
     """Errors of the selection, of all features and of none, and what they measure."""
     with_weights = rows.weights is not None or rows.offset is not None
     if path.model not in FITS or with_weights:  # which `compare` has for all models
@@ -320,7 +320,7 @@ def with_equivalents(path: SelectionPath, X: Any, y: Any, **per_row: Any) -> Sel
     params = {name: value for name, value in path.params.items() if name not in RESOURCES}
     if per_row.get("sample_groups") is not None and path.criterion != "cv":  # nothing is divided by groups here
         weights, offset, strata, groups = map(per_row.get, ("sample_weight", "offset", "strata", "sample_groups"))
-        X, y, others = Rows(weights, offset, strata, groups).split_from(X, y)
+        X, y, others = PerRow(weights, offset, strata, groups).split_from(X, y)
         per_row = {**others, "sample_groups": None}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # they are among the notes of the path

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dropstep.data.sample import Rows
+from dropstep.data.sample import PerRow
 from dropstep.models.base import Indices
 from dropstep.resampling.refits import parameters_of
 from dropstep.resampling.resampler import Resampler
@@ -181,7 +181,7 @@ def audit(
         raise ValueError(
             f"strategy {path.strategy!r} drops nothing; audit a path of {' or '.join(map(repr, DROPPING))}"
         )
-    rows = Rows(sample_weight, offset, strata, sample_groups)
+    rows = PerRow(sample_weight, offset, strata, sample_groups)
     resampler = Resampler.of(X, y, rows, parameters_of(path), "audit", on_parts=False)
     sample = resampler.sample
     search = resampler.run(sample, make=_Recorded)

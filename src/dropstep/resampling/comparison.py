@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dropstep.data.division import Fold
-from dropstep.data.sample import Rows, Sample
+from dropstep.data.sample import PerRow, Sample
 from dropstep.data.target import Categorical
 from dropstep.models.estimator.family import Estimator
 from dropstep.parameters import Parameters, checked_parameters
@@ -90,7 +90,7 @@ def compare(
     given = checked_parameters("compare", {**parameters, "n_jobs": n_jobs})
     if is_cross_validated(given):
         given = replace(given, cv=cv)
-    rows = Rows(sample_weight, offset, strata, sample_groups)
+    rows = PerRow(sample_weight, offset, strata, sample_groups)
     resampler = Resampler.of(X, y, rows, given, "compare", limited=True)
     folds = resampler.folds(cv, seed=0 if given.random_state is None else given.random_state)
     run = _Strategies(resampler, folds, svm, _counted(tick, (len(strategies) + 2) * (len(folds) + 1)))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dropstep.data.division import Observations
 from dropstep.data.response import Survival
-from dropstep.data.sample import Rows, Sample
+from dropstep.data.sample import PerRow, Sample
 from dropstep.data.table import Table
 from dropstep.data.target import Categorical
 from dropstep.resampling.inference import INFERRED, Inference, infer_on
@@ -44,7 +44,7 @@ class Holdout:
     inference: Inference | None
 
 
-def score_held_out(path: SelectionPath, X: Any, y: Any, rows: Rows) -> Holdout:
+def score_held_out(path: SelectionPath, X: Any, y: Any, rows: PerRow) -> Holdout:
     """The score of a path on rows that took no part in the selection, and what can be inferred from them."""
     if path.model not in METRICS or path.coefficients is None:
         raise ValueError(

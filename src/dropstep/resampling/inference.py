@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from dropstep.data.response import as_offset
-from dropstep.data.sample import Rows, Sample
+from dropstep.data.sample import PerRow, Sample
 from dropstep.data.table import Table, are_counts
 from dropstep.models.evaluation import row_weights
 from dropstep.models.families import as_family
@@ -201,7 +201,7 @@ def infer(
     [549.2, 890.4]
     """
     _check(path, split, n_splits, covariance, level)
-    rows = Rows(sample_weight, offset, strata, sample_groups)
+    rows = PerRow(sample_weight, offset, strata, sample_groups)
     resampler = Resampler.of(X, y, rows, parameters_of(path), "infer", on_parts=split is not None)
     sample = resampler.sample
     if getattr(sample, "table", None) is None or sample.n_features != path.n_features:

@@ -22,8 +22,8 @@ from dropstep.backends import opened
 from dropstep.data.division import Fold, Observations, estimable, is_splitter, sample_folds
 from dropstep.data.moments import Moments
 from dropstep.data.response import Survival
-from dropstep.data.sample import Features, Rows, Sample
-from dropstep.data.sources import RowSource
+from dropstep.data.sample import Features, PerRow, Sample
+from dropstep.data.source import Source
 from dropstep.models.base import Problem
 from dropstep.models.capabilities import WithCoefficients
 from dropstep.models.estimator.family import Estimator
@@ -102,7 +102,15 @@ class Resampler:
 
     @classmethod
     def of(
-        cls, X: Any, y: Any, rows: Rows, given: Parameters, caller: str, *, on_parts: bool = True, limited: bool = False
+        cls,
+        X: Any,
+        y: Any,
+        rows: PerRow,
+        given: Parameters,
+        caller: str,
+        *,
+        on_parts: bool = True,
+        limited: bool = False,
     ) -> Resampler:
         """Validate data and parameters.
 
@@ -125,7 +133,8 @@ class Resampler:
             raise ValueError(
                 f"{caller} repeats the selection on parts of the rows, which Moments do not have; pass X and y"
             )
-        if isinstance(opened(X, y, rows)[0], RowSource):
+        X, y, rows = opened(X, y, rows)
+        if isinstance(X, Source):
             raise ValueError(f"{caller} needs all rows in memory; pass X as an array or a frame")
         if on_parts and is_cross_validated(given) and not is_splitter(given.cv):
             raise ValueError(
@@ -236,7 +245,7 @@ class Resampler:
         return replace(found, losses=losses, concordance=concordance)
 
 
-def select_on_all_rows(X: Any, y: Any, rows: Rows, given: Parameters) -> SelectionPath:
+def select_on_all_rows(X: Any, y: Any, rows: PerRow, given: Parameters) -> SelectionPath:
     """The selection by `select`; groups divide its rows only if it is cross-validated itself."""
     return select(
         X,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dropstep.data.division import is_splitter
 from dropstep.data.frame import read
-from dropstep.data.sample import Rows
+from dropstep.data.sample import PerRow
 from dropstep.parameters import NAMES, Parameters, checked_parameters, documented
 from dropstep.resampling.resampler import PartSelection, Resampler, select_on_all_rows
 from dropstep.result import import_pandas, standard_error
@@ -214,7 +214,7 @@ class SelectorCV(ParametersCV, Selector):
         SelectorCV
         """
         with self._refitted() as fitted:
-            rows = Rows(sample_weight, offset, strata, sample_groups, metadata)
+            rows = PerRow(sample_weight, offset, strata, sample_groups, metadata)
             table, resampler = self._resampler(X, y, rows)
             found = self._fold_paths(resampler)
             final = _final(resampler.given, found.chosen)
@@ -252,7 +252,7 @@ class SelectorCV(ParametersCV, Selector):
                 "nested_error divides the training rows of each fold again, which a list of folds cannot; "
                 "pass cv as an integer or a splitter"
             )
-        rows = Rows(sample_weight, offset, strata, sample_groups, metadata)
+        rows = PerRow(sample_weight, offset, strata, sample_groups, metadata)
         _, resampler = self._resampler(X, y, rows)
         folds = resampler.folds(self.cv)
         outer = resampler.select_sizes_in_folds(folds, _in_folds(resampler))
@@ -265,7 +265,7 @@ class SelectorCV(ParametersCV, Selector):
             sizes.append(size)
         return NestedError(name, tuple(losses), tuple(sizes))
 
-    def _resampler(self, X: Any, y: Any, rows: Rows) -> tuple[Any, Resampler]:
+    def _resampler(self, X: Any, y: Any, rows: PerRow) -> tuple[Any, Resampler]:
         """The table as it was read, and the selection that is repeated."""
         if self.choose not in CHOICES:
             raise ValueError(f"choose must be 'best' or 'one_se'; got {self.choose!r}")

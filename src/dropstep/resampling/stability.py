@@ -16,7 +16,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from dropstep.data.sample import Rows
+from dropstep.data.sample import PerRow
 from dropstep.data.target import Categorical
 from dropstep.models.base import Problem
 from dropstep.models.capabilities import RowBlocks, SumsBlocks
@@ -341,7 +341,7 @@ def stability(
     if not isinstance(n_pairs, Integral) or isinstance(n_pairs, bool) or n_pairs < 1:
         raise ValueError(f"n_pairs must be a whole number from 1; got {n_pairs!r}")
     n_jobs, metadata = parameters.pop("n_jobs", None), {} if metadata is None else metadata
-    rows = Rows(sample_weight, offset, strata, sample_groups, metadata)
+    rows = PerRow(sample_weight, offset, strata, sample_groups, metadata)
     given = checked_parameters("stability", {**parameters, "random_state": random_state})
     resampler = Resampler.of(X, y, rows, given, "stability")
     return find_stability(resampler, int(n_pairs), checked_seed(random_state), n_jobs, parameters)

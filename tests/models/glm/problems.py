@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dropstep import Cox, Gamma, Logistic, Poisson, select
-from dropstep.data.sample import Rows
+from dropstep.data.sample import PerRow
 from dropstep.models.base import Choices, Units
 from dropstep.models.glm.model import GeneralizedLinear
 from dropstep.parameters import Parameters
@@ -33,7 +33,7 @@ class RandomProblem:
         return FAMILIES[self.kind](shortlist)
 
     def model(self, criterion: str = "aic", groups: list[list[int]] | None = None) -> GeneralizedLinear:
-        rows = Rows(self.rows.get("sample_weight"), self.rows.get("offset"), self.rows.get("strata"))
+        rows = PerRow(self.rows.get("sample_weight"), self.rows.get("offset"), self.rows.get("strata"))
         family = self.family()
         problem = family.problem(family.sample(self.X, self.data.y, rows, Parameters()), "auto", None)
         p = self.X.shape[1]

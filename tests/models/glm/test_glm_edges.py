@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 
 from dropstep import Cox, Gamma, Logistic, Moments, Poisson, Selector, Significance, StopReason, select
-from dropstep.data.sample import Rows
+from dropstep.data.sample import PerRow
 from dropstep.models.base import Choices, Units
 from dropstep.parameters import Parameters
 from dropstep.report.snippet import snippet
@@ -61,7 +61,7 @@ def test_a_strong_effect_with_a_small_wald_statistic_stays() -> None:
     strong[[3, 8]] = [0.001, -0.001] * np.sign(strong[[3, 8]])
     table = np.column_stack([strong, X[:, :2], X[:, 3]])
     family = Logistic()
-    problem_ = family.problem(family.sample(table, y, Rows(), Parameters()), "auto", None)
+    problem_ = family.problem(family.sample(table, y, PerRow(), Parameters()), "auto", None)
     model = problem_.model("deviance", Units(4), np.arange(4), Choices(4, 0))
     model.add([0, 1, 2, 3])
     units = np.arange(4)

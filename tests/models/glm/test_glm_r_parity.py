@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dropstep import Cox, Gamma, Logistic, Poisson, select
-from dropstep.data.sample import Rows
+from dropstep.data.sample import PerRow
 from dropstep.models.base import Choices, Units
 from dropstep.models.glm.model import GeneralizedLinear
 from dropstep.parameters import Parameters
@@ -42,7 +42,7 @@ class Case:
 
     def model(self) -> GeneralizedLinear:
         family = self.family()
-        problem = family.problem(family.sample(self.X, self.y, Rows(**self.rows), Parameters()), "auto", None)
+        problem = family.problem(family.sample(self.X, self.y, PerRow(**self.rows), Parameters()), "auto", None)
         p = self.X.shape[1]
         return problem.model("aic", Units(p), np.arange(p), Choices(p, 0))
 

@@ -11,9 +11,11 @@ import pytest
 
 from dropstep import Logistic, SelectionPath, select
 from dropstep.backends.arrow import BatchSource, block_of
-from dropstep.data.sources import RowSource
+from dropstep.data.source import Source
 from dropstep.models.glm.newton import MAX_STEP
 from sources import arrow, table, with_gaps
+
+pytestmark = pytest.mark.usefixtures("read_in_blocks")
 
 OTHERS = ("y", "y2", "label", "code", "two", "count")
 
@@ -154,5 +156,5 @@ def test_messages() -> None:
     assert "y is constant (4)" in refused("count", model="poisson", X=[frame.assign(count=4)])
     assert "an iterator, which can be read once, but 2 passes" in refused("two", model="logistic", X=iter(batches))
     assert "solver='gram' does not apply" in refused("two", model="logistic", solver="gram")
-    assert isinstance(BatchSource(arrow(frame).schema, batches), RowSource)
+    assert isinstance(BatchSource(arrow(frame).schema, batches), Source)
     assert block_of(batches[0]).frame.n_rows == 100

@@ -13,10 +13,9 @@ from dropstep.data.division import Fold
 from dropstep.data.frame import Frame, frame_names
 from dropstep.data.groups import as_choice
 from dropstep.data.matrices.sparse import is_sparse
-from dropstep.data.missing import refuse_missing_labels
 from dropstep.data.moments import Moments
-from dropstep.data.sample import Features, Rows, Sample, sample_of
-from dropstep.data.sources import RowSource
+from dropstep.data.sample import Features, PerRow, Sample, refuse_missing_labels, sample_of
+from dropstep.data.source import Source
 from dropstep.data.table import Table, listed
 from dropstep.data.target import MAX_CLASSES, Categorical, Target, as_target, as_values
 from dropstep.models.base import Bools, Choices, Units
@@ -65,14 +64,14 @@ class Estimator:
         object.__setattr__(family, "evaluation", evaluation)
         return family
 
-    def sample(self, X: Any, y: Any, rows: Rows, given: Parameters) -> EstimatorSample | Sample:
+    def sample(self, X: Any, y: Any, rows: PerRow, given: Parameters) -> EstimatorSample | Sample:
         """Validate data: the table as it is; a table that was read from a file is encoded."""
         for name, value in (("offset", rows.offset), ("strata", rows.strata)):
             if value is not None:
                 raise ValueError(f"{name} does not apply to an estimator; omit {name}, or use a model that has it")
         if isinstance(X, Moments):
             raise ValueError("Moments do not suffice for an estimator, which is fitted on rows; pass X and y")
-        if isinstance(X, RowSource):
+        if isinstance(X, Source):
             raise ValueError("an estimator needs all rows in memory, but X is read in blocks of rows; pass a table")
         if isinstance(X, Table | Frame):
             return sample_of(X, y, rows, given, self._target)
@@ -90,7 +89,7 @@ class Estimator:
             raise ValueError(f"X and y must have the same number of rows; X has {n_rows}, y has {n_targets}")
         refuse_missing_labels("sample_groups", others["sample_groups"], n_rows)
         choice = as_choice(values.shape[1], names, given.include, given.exclude, given.groups)
-        given_per_row = Rows(others["sample_weight"], groups=others["sample_groups"], metadata=rows.metadata)
+        given_per_row = PerRow(others["sample_weight"], groups=others["sample_groups"], metadata=rows.metadata)
         return EstimatorSample(names, values.shape[1], None, choice, None, (), values, y, given_per_row)
 
     def _target(self, y: Any, n_rows: int, weights: Any) -> Target:
@@ -107,7 +106,7 @@ class Estimator:
             raise ValueError(f"solver={solver!r} does not apply to an estimator, which is fitted; use solver='auto'")
         if isinstance(sample, EstimatorSample):
             return EstimatorProblem(self, sample.X, sample.y, sample.rows, sample.names)
-        target, rows = sample.target, Rows(sample.weights, groups=sample.groups)
+        target, rows = sample.target, PerRow(sample.weights, groups=sample.groups)
         if isinstance(target, Categorical):
             y = target.labels[target.codes]
         else:
@@ -141,13 +140,13 @@ class EstimatorSample(Features):
     ----------
     X : array or frame of shape (n_samples, n_features)
     y : array-like
-    rows : Rows
+    rows : PerRow
         Weights, groups and metadata.
     """
 
     X: Any
     y: Any
-    rows: Rows
+    rows: PerRow
 
     @property
     def n_rows(self) -> int:
@@ -177,7 +176,7 @@ class EstimatorSample(Features):
             )
 
         metadata = {name: part(value) for name, value in self.rows.metadata.items()}
-        per_row = Rows(part(self.rows.weights), groups=part(self.rows.groups), metadata=metadata)
+        per_row = PerRow(part(self.rows.weights), groups=part(self.rows.groups), metadata=metadata)
         return replace(self, X=_safe_indexing(self.X, rows), y=_safe_indexing(self.y, rows), rows=per_row)
 
 
@@ -195,7 +194,7 @@ class EstimatorProblem:
     family: Estimator
     X: Any
     y: Any
-    rows: Rows
+    rows: PerRow
     names: tuple[str, ...] | None
 
     @property

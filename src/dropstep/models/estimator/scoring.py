@@ -14,7 +14,7 @@ from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
-from dropstep.data.sample import Rows
+from dropstep.data.sample import PerRow
 from dropstep.models.estimator.fits import Recipe, Rowwise, Task, fit_and_score
 
 Scorer = Callable[..., float]
@@ -62,7 +62,7 @@ def _own_score(estimator: Any) -> str | None:
 
 
 def passed(
-    estimator: Any, criterion: Any, scorer: Scorer, cv: Any, rows: Rows
+    estimator: Any, criterion: Any, scorer: Scorer, cv: Any, rows: PerRow
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """What is passed to `fit`, to the scorer and to the splitter.
 

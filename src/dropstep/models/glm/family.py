@@ -15,10 +15,9 @@ from dropstep.data.matrices.base import Matrix
 from dropstep.data.matrices.dense import Dense
 from dropstep.data.moments import Moments
 from dropstep.data.response import Survival, as_columns, as_numbers, as_offset, as_strata, as_survival
-from dropstep.data.sample import Rows, Sample, sample_of
-from dropstep.data.sources import RowSource
-from dropstep.data.sources.sample import SourceSample, source_sample
-from dropstep.data.target import Categorical, Target, as_target
+from dropstep.data.sample import PerRow, Sample, sample_of, sample_of_source
+from dropstep.data.source import Source
+from dropstep.data.target import Categorical, Target, as_target, constant_target, one_class
 from dropstep.models.base import Bools, Choices, Units
 from dropstep.models.evaluation import Losses, class_losses, predictor, row_weights
 from dropstep.models.glm.cox import CoxRegression, Ties
@@ -62,17 +61,17 @@ class LikelihoodFamily:
         if n is not None and (not isinstance(n, Integral) or isinstance(n, bool) or n < 1):
             raise ValueError(f"shortlist must be None or a whole number from 1; got {n!r}")
 
-    def sample(self, X: Any, y: Any, rows: Rows, given: Parameters) -> Sample | SourceSample:
+    def sample(self, X: Any, y: Any, rows: PerRow, given: Parameters) -> Sample:
         """Validate data."""
         if isinstance(X, Moments):
             raise ValueError(f"Moments do not suffice for model {self.kind!r}, whose weights change; pass X and y")
         if rows.strata is not None and self.kind != "cox":
             raise ValueError(f"strata does not apply to model {self.kind!r}; use model='cox', or omit strata")
-        if isinstance(X, RowSource):
+        if isinstance(X, Source):
             return self._of_source(X, y, rows, given)
         return sample_of(X, y, rows, given, self._target)
 
-    def _of_source(self, source: RowSource, y: Any, rows: Rows, given: Parameters) -> SourceSample:
+    def _of_source(self, source: Source, y: Any, rows: PerRow, given: Parameters) -> Sample:
         """The first pass over a row source."""
         if self.kind not in ("logistic", "poisson"):
             raise ValueError(
@@ -81,16 +80,16 @@ class LikelihoodFamily:
             )
         if isinstance(y, list | tuple) and len(y) > 1:
             raise ValueError(f"y names {len(y)} columns, but model {self.kind!r} requires one")
-        sample = source_sample(source, y, rows, given, "discriminant" if self.kind == "logistic" else "linear")
+        sample = sample_of_source(source, y, rows, given, "discriminant" if self.kind == "logistic" else "linear")
         labels, moments = sample.moments.labels, sample.moments
         if labels is not None and len(labels) < 2:
-            raise ValueError(f"y has only one class ({labels[0]}); at least 2 classes are required")
+            raise one_class(labels[0])
         if labels is None and moments.scatter[-1, -1] <= 0:
-            raise ValueError(f"y is constant ({moments.means[0, -1]:g}); pass a target that varies")
+            raise constant_target(0, 1, moments.means[0, -1])
         return sample
 
     def problem(
-        self, sample: Sample | SourceSample, solver: str, max_features: int | None, *, from_all: bool = False
+        self, sample: Sample, solver: str, max_features: int | None, *, from_all: bool = False
     ) -> LikelihoodProblem | StreamedProblem:
         """The likelihood and the design matrix of a sample."""
         if solver == "gram":
@@ -98,7 +97,7 @@ class LikelihoodFamily:
                 f"solver='gram' does not apply to model {self.kind!r}, whose Gram matrix changes with every fit; "
                 "use solver='auto'"
             )
-        if isinstance(sample, SourceSample):
+        if not sample.in_memory:
             from dropstep.models.glm.streamed import StreamedProblem
 
             return StreamedProblem(sample, self.kind, self.shortlist)
@@ -269,7 +268,7 @@ class Cox(LikelihoodFamily):
 
     ties: Ties = "efron"
 
-    def sample(self, X: Any, y: Any, rows: Rows, given: Parameters) -> Sample | SourceSample:
+    def sample(self, X: Any, y: Any, rows: PerRow, given: Parameters) -> Sample:
         """Validate data; a structured y becomes two columns."""
         return super().sample(X, as_columns(y), rows, given)
 

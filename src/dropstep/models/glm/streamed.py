@@ -13,9 +13,9 @@ from scipy import special
 
 from dropstep.data.encoding import Encoding
 from dropstep.data.rearrange import pooled
+from dropstep.data.sample import Sample
 from dropstep.data.scale import CONSTANT
-from dropstep.data.sources import RowSource
-from dropstep.data.sources.sample import SourceSample
+from dropstep.data.source import Source
 from dropstep.models.base import Bools, Choices, Indices, Scan, Units
 from dropstep.models.glm.criteria import LikelihoodCriterion, as_criterion
 from dropstep.models.glm.design import independent_columns
@@ -40,7 +40,7 @@ class StreamedGLM(GeneralizedLinear):
 
     Parameters
     ----------
-    source : RowSource
+    source : Source
     recipe : Recipe
         How blocks are read.
     likelihood : SummedLikelihood
@@ -51,7 +51,7 @@ class StreamedGLM(GeneralizedLinear):
 
     def __init__(
         self,
-        source: RowSource,
+        source: Source,
         recipe: Recipe,
         likelihood: SummedLikelihood,
         design: SummedDesign,
@@ -209,14 +209,14 @@ class StreamedProblem:
 
     Attributes
     ----------
-    sample : SourceSample
+    sample : Sample
     kind : {"logistic", "poisson"}
     shortlist : int or None
     """
 
     sizes_by = "ebic"
 
-    sample: SourceSample
+    sample: Sample
     kind: str
     shortlist: int | None
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from dropstep.data.division import Fold, sample_folds
 from dropstep.data.moments import Moments
-from dropstep.data.sample import Rows, Sample
-from dropstep.data.sources import RowSource
+from dropstep.data.sample import PerRow, Sample
+from dropstep.data.source import Source
 from dropstep.models.base import Bools, Choices, CriterionInfo, Floats, Indices, Scan, Units, additions_of
 from dropstep.models.evaluation import Evaluation, Losses
 from dropstep.models.least_squares.criteria import RSS, Trace
@@ -241,20 +241,20 @@ class CrossValidatedFamily:
     kind: Literal["auto", "linear", "discriminant"]
     evaluation: Evaluation
 
-    def sample(self, X: Any, y: Any, rows: Rows, given: Parameters) -> Sample:
+    def sample(self, X: Any, y: Any, rows: PerRow, given: Parameters) -> Sample:
         """Validate data: a table."""
         if isinstance(X, Moments):
             raise ValueError(
                 "criterion 'cv' scores models on held-out rows, which Moments do not contain; pass X and y, "
                 "or use another criterion such as 'press' or 'ebic'"
             )
-        if isinstance(X, RowSource):
+        if isinstance(X, Source):
             raise ValueError(
                 "criterion 'cv' needs all rows in memory, but X is read in blocks of rows; use another criterion such "
                 "as 'ebic', or pass a table"
             )
         sample = LeastSquaresFamily(self.kind).sample(X, y, rows, given)
-        assert isinstance(sample, Sample)
+        assert sample.in_memory
         return sample
 
     def problem(

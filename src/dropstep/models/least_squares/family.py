@@ -13,14 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.data.division import Fold
-from dropstep.data.groups import as_choice
-from dropstep.data.leakage import SUSPICIOUS, determining, determining_note
+from dropstep.data.leakage import SUSPICIOUS, determining, determining_by_moments, determining_note
 from dropstep.data.moments import Moments, of_rows
-from dropstep.data.rearrange import without_levels
-from dropstep.data.sample import Features, Rows, Sample, sample_of
-from dropstep.data.sources import RowSource
-from dropstep.data.sources.sample import SourceSample, source_sample
-from dropstep.data.table import refuse_missing
+from dropstep.data.sample import Features, PerRow, Sample, sample_of, sample_of_moments, sample_of_source
+from dropstep.data.source import Source
+from dropstep.data.table import Names, refuse_missing
 from dropstep.data.target import Categorical, Continuous, Target, as_target
 from dropstep.models.base import Bools, Choices, Family, Floats, Units
 from dropstep.models.base import Problem as SearchProblem
@@ -122,41 +119,16 @@ def blocks_of(sample: Sample, block: Indices, *, exact: bool) -> MomentBlocks | 
     return MomentBlocks(sample, block, tuple(found), union(found), exact)
 
 
-@dataclass(frozen=True, eq=False)
-class MomentsSample(Features):
-    """Moments, which carry their target.
-
-    Attributes
-    ----------
-    moments : Moments
-    """
-
-    moments: Moments
-
-
-AnySample = Sample | SourceSample | MomentsSample
-
-
-def _of_moments(moments: Moments, given: Parameters) -> MomentsSample:
-    """Moments with the first level of every factor as its baseline."""
-    encoding, names, n = None, moments.feature_names, moments.n_features
-    if moments.factors is not None:
-        moments, encoding = without_levels(moments)
-        names, n = encoding.names, len(encoding.names)
-    choice = as_choice(n, names, given.include, given.exclude, given.groups)
-    return MomentsSample(names, n, encoding, choice, moments.target_names, (), moments)
-
-
 def _of_source(
-    source: RowSource, y: Any, rows: Rows, given: Parameters, kind: Literal["auto", "linear", "discriminant"]
-) -> SourceSample:
+    source: Source, y: Any, rows: PerRow, given: Parameters, kind: Literal["auto", "linear", "discriminant"]
+) -> Sample:
     """Moments of a row source, in one pass."""
     if given.solver == "columns":
         raise ValueError(
             "solver='columns' reads columns, but X is read in blocks of rows; use solver='auto', or pass a table in "
             "memory or a numpy.memmap"
         )
-    return source_sample(source, y, rows, given, kind, least_squares=True)
+    return sample_of_source(source, y, rows, given, kind, ignore_separating=True)
 
 
 @dataclass(frozen=True)
@@ -171,19 +143,19 @@ class LeastSquaresFamily:
 
     kind: Literal["auto", "linear", "discriminant"]
 
-    def sample(self, X: Any, y: Any, rows: Rows, given: Parameters) -> AnySample:
+    def sample(self, X: Any, y: Any, rows: PerRow, given: Parameters) -> Sample:
         """Validate data: a table, a row source, or moments."""
         for name, value in (("offset", rows.offset), ("strata", rows.strata)):
             if value is not None:
                 owners = "'poisson', 'gamma', 'logistic' or 'cox'" if name == "offset" else "'cox'"
                 raise ValueError(f"{name} does not apply to model {self.kind!r}; use model={owners}, or omit {name}")
-        if isinstance(X, RowSource):
+        if isinstance(X, Source):
             return _of_source(X, y, rows, given, self.kind)
         if not isinstance(X, Moments):
             return sample_of(X, y, rows, given, self._target, ignore_separating=True)
         if y is not None or rows.weights is not None:
             raise ValueError("Moments carry their y and their weights; omit y and sample_weight")
-        return _of_moments(X, given)
+        return sample_of_moments(X, given)
 
     def cross_validated(self, evaluation: Evaluation) -> Family:
         """The family under criterion "cv"."""
@@ -217,10 +189,10 @@ class LeastSquaresFamily:
         return as_target(y, n_rows, self.kind, weights)
 
     def problem(
-        self, sample: AnySample, solver: Any, max_features: int | None, *, from_all: bool = False
+        self, sample: Sample, solver: Any, max_features: int | None, *, from_all: bool = False
     ) -> LeastSquaresProblem:
         """The normal equations of a sample."""
-        if isinstance(sample, MomentsSample | SourceSample):
+        if not sample.in_memory:
             problem = from_moments(sample.moments)
             if self.kind not in ("auto", problem.kind):
                 raise ValueError(f"these Moments are those of model {problem.kind!r}, not {self.kind!r}")
@@ -229,9 +201,9 @@ class LeastSquaresFamily:
             problem = problem_of(sample.table, sample.target, sample.weights, solver, limit, from_all=from_all)
         return LeastSquaresProblem(problem, sample, max_features)
 
-    def prefers_blocks(self, sample: Sample | MomentsSample, criterion: Any, solver: str, n_blocks: int) -> bool:
+    def prefers_blocks(self, sample: Sample, criterion: Any, solver: str, n_blocks: int) -> bool:
         """Whether sums over blocks suffice for a criterion, and cost less than the rows themselves."""
-        if not isinstance(sample, Sample) or solver == "columns":
+        if not sample.in_memory or solver == "columns":
             return False
         kind = "discriminant" if isinstance(sample.target, Categorical) else "linear"
         if isinstance(as_criterion(criterion, kind), OfRows):
@@ -272,14 +244,18 @@ class LeastSquaresProblem:
     """Normal equations, the sample (and its rows) that they are of, and the number of units that may be selected."""
 
     problem: ScatterProblem
-    whole: AnySample | None = None
+    whole: Sample | None = None
     max_features: int | None = None
     rows: Callable[[], NDArray[np.intp]] | None = None  # None is all rows
 
     @cached_property
-    def sample(self) -> AnySample | None:
+    def sample(self) -> Sample | None:
         """The sample of these rows, which are copied if a criterion or a rule reads them."""
-        return self.whole if self.rows is None or not isinstance(self.whole, Sample) else self.whole.at(self.rows())
+        return (
+            self.whole
+            if self.rows is None or self.whole is None or not self.whole.in_memory
+            else self.whole.at(self.rows())
+        )
 
     @property
     def sizes_by(self) -> str:
@@ -299,10 +275,12 @@ class LeastSquaresProblem:
         resolved = as_criterion(criterion, problem.kind).resolve(problem, candidates, choices)
         rows = self._rows(resolved) if isinstance(resolved, OfRows) else None
         model = LeastSquares(problem, resolved, units, self.max_features, rows)
-        if isinstance(self.whole, Sample):
+        if self.whole is None:
+            return model
+        if self.whole.in_memory:
             model.residuals = RowResiduals(self.whole, units, self.rows)
             model.permuted = PermutedResiduals(model.residuals, candidates, problem.test)
-        elif isinstance(self.whole, SourceSample) and self.whole.source.can_reread:
+        elif self.whole.source is not None and self.whole.source.can_reread:
             from dropstep.models.least_squares.row_tests import BlockResiduals
 
             model.residuals = BlockResiduals(self.whole, units)
@@ -313,7 +291,7 @@ class LeastSquaresProblem:
         sample = self.sample
         if self.problem.solver == "columns":
             return RegressionRows(self.problem)
-        if not isinstance(sample, Sample):
+        if sample is None or not sample.in_memory:
             raise ValueError(
                 f"criterion {criterion.name!r} reads the rows, which Moments do not contain; pass X and y, or use "
                 "criterion='aicc'"
@@ -329,8 +307,18 @@ class LeastSquaresProblem:
     def notes(self, model: LeastSquares, excluded: set[int]) -> Iterator[str]:
         """Notes on features that determine the target, and on the digits of the numbers."""
         sample = self.sample
-        if isinstance(sample, Sample) and isinstance(sample.target, Continuous):
-            suspects = [j for j in self.problem.nearly_determining(1 - SUSPICIOUS) if j not in excluded]
-            if found := determining(sample.table, sample.encoding, sample.target, sample.weights, suspects):
-                yield determining_note(sample.features, found)
+        if sample is not None and (found := self._determining(sample, excluded)):
+            yield determining_note(Names(sample.names), found)
         yield from notes(model, None if sample is None else sample.column_names, excluded)
+
+    def _determining(self, sample: Sample, excluded: set[int]) -> list[int]:
+        """Features that determine a target, except for those of excluded columns."""
+        if sample.in_memory:
+            if not isinstance(sample.target, Continuous):
+                return []
+            suspects = [j for j in self.problem.nearly_determining(1 - SUSPICIOUS) if j not in excluded]
+            return determining(sample.table, sample.encoding, sample.target, sample.weights, suspects)
+        if sample.moments.labels is not None:
+            return []
+        ignored = set(sample.choice.features(sample.choice.exclude))
+        return [j for j in determining_by_moments(sample.moments, sample.encoding) if j not in ignored]

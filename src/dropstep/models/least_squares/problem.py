@@ -17,7 +17,7 @@ from dropstep.data.matrices.sparse import Sparse
 from dropstep.data.moments import Moments, of_rows
 from dropstep.data.scale import CONSTANT
 from dropstep.data.table import Table, refuse_missing
-from dropstep.data.target import Categorical, Target
+from dropstep.data.target import Categorical, Target, constant_target, one_class
 from dropstep.models.tests import WilksTest
 from dropstep.projection.equations import NormalEquations, Solver
 
@@ -221,11 +221,13 @@ def from_moments(moments: Moments, exponents: Exponents | None = None) -> Scatte
     origin = Origin(moments.counts, means[:, :p], means[0, p:], moments.labels, exponents)
     if moments.labels is not None:
         if len(moments.labels) < 2:
-            raise ValueError(f"y has only one class ({moments.labels[0]}); at least 2 classes are required")
+            raise one_class(moments.labels[0])
         return discriminant(diagonal, scatter, origin)
     spread = np.sqrt(np.maximum(np.diagonal(scatter)[p:], 0.0))
-    if np.any(spread <= math.sqrt(moments.n_rows) * CONSTANT * np.abs(origin.target_means)):
-        raise ValueError("y is constant; pass a target that varies")
+    constant = spread <= math.sqrt(moments.n_rows) * CONSTANT * np.abs(origin.target_means)
+    if constant.any():
+        j = int(np.argmax(constant))
+        raise constant_target(j, len(spread), origin.target_means[j])
     return regression(diagonal, scatter[:p, :p], scatter[:p, p:], scatter[p:, p:], origin)
 
 

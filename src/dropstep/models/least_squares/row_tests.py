@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 from dropstep.data.encoding import Encoding
 from dropstep.data.rearrange import pooled
 from dropstep.data.sample import Sample
-from dropstep.data.sources import Block
-from dropstep.data.sources.layout import Layout
-from dropstep.data.sources.sample import SourceSample
-from dropstep.data.sources.targets import class_codes, numbers_of
+from dropstep.data.source import Block
+from dropstep.data.summary import Layout, class_codes, numbers_of
 from dropstep.data.target import Categorical
 from dropstep.models.base import Units
 from dropstep.models.tests import NO_ROWS, Distribution, ScoreSum, WilksTest
@@ -354,11 +352,11 @@ class BlockResiduals:
 
     Attributes
     ----------
-    sample : SourceSample
+    sample : Sample
     units : Units
     """
 
-    sample: SourceSample
+    sample: Sample
     units: Units
     _known: dict[tuple[frozenset[int], int], ScoreSum] = field(default_factory=dict)
 

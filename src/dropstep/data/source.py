@@ -1,17 +1,28 @@
-"""The seam between a backend and the library: blocks of rows, and sums over all of them."""
+"""The seam between where a table is and the library: a source, which has typed columns and blocks of rows.
+
+A table in memory is a source of one block, which is not copied.
+"""
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from dropstep.data.factor import DATES, Column, Factor, Unusable, joined
 from dropstep.data.frame import Frame
 from dropstep.data.threads import one_thread
+from dropstep.files import free_memory
 
 Kind = Literal["number", "boolean", "factor", "date", "object"]
+SIZE_VARIABLE = "DROPSTEP_LARGE_FILE"  # environment variable: bytes of a table from which on it is read in blocks
+MEMORY_SHARE = 1 / 8  # of the free memory that a table may take: while it is read and searched, there are copies
 WIDE = 256  # columns from which on the products of a block justify several threads
 
 RowReport = Callable[[int, "int | None"], object]
@@ -39,26 +50,26 @@ class ColumnType:
 
 
 @dataclass(frozen=True)
-class Place:
+class Origin:
     """Where a block comes from, for messages.
 
     Attributes
     ----------
-    origin : str
+    name : str
         A file, a partition or the like; may be empty.
     first : int
-        Number of rows of the origin before the block.
+        Number of rows of it before the block.
     """
 
-    origin: str = ""
+    name: str = ""
     first: int = 0
 
     def row(self, index: int) -> str:
         """A row of the block in words, counted from 1."""
-        return f"{self.origin}{', ' if self.origin else ''}row {self.first + index + 1}"
+        return f"{self.name}{', ' if self.name else ''}row {self.first + index + 1}"
 
 
-SOMEWHERE = Place()
+UNKNOWN = Origin()
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,11 +81,14 @@ class Block:
     frame : Frame
         The columns that were requested, in that order: numbers (NaN where missing), booleans, and factors with the
         levels that occur in the block.
-    place : Place
+    origin : Origin
+    incomplete : ndarray of bool of shape (n_rows,) or None
+        Rows that lack a value which is not in a column, such as a target that was passed as an array.
     """
 
     frame: Frame
-    place: Place = SOMEWHERE
+    origin: Origin = UNKNOWN
+    incomplete: NDArray[np.bool_] | None = None
 
 
 class Sum(Protocol):
@@ -87,7 +101,7 @@ T = TypeVar("T", bound=Sum)
 Partial = Callable[[Block], T]
 
 
-class RowSource(ABC):
+class Source(ABC):
     """A table that is read in blocks of rows.
 
     A backend implements `columns` and `reduce`. The functions that are applied to blocks are frozen dataclasses of this
@@ -100,6 +114,8 @@ class RowSource(ABC):
         Whether the columns have names of their own; otherwise those of features are not shown.
     can_reread : bool
         Whether the rows can be read more than once.
+    notes : tuple of str
+        Warnings of the reader, one sentence each.
     n_passes : int
         Number of passes over the rows so far.
     report : callable or None
@@ -109,6 +125,7 @@ class RowSource(ABC):
 
     named: bool = True
     can_reread: bool = True
+    notes: tuple[str, ...] = ()
 
     def __init__(self) -> None:
         self.n_passes = 0
@@ -123,6 +140,16 @@ class RowSource(ABC):
     def names(self) -> tuple[str, ...]:
         """Names of all columns."""
         return tuple(column.name for column in self.columns)
+
+    @property
+    def n_bytes(self) -> int | None:
+        """Size of the rows, uncompressed; None if it is unknown, so that they are read in blocks."""
+        return None
+
+    @property
+    def shown(self) -> str:
+        """What the source is, in messages."""
+        return "X"
 
     def total(self, partial: Partial[T], columns: Sequence[str]) -> T:
         """Apply a function to every block of rows, and add the results: one pass.
@@ -149,13 +176,52 @@ class RowSource(ABC):
     def reduce(self, partial: Partial[T], columns: tuple[str, ...]) -> T | None:
         """The sum of a function over all blocks, by the reduction of the backend; None if there are no rows."""
 
-    @property
-    def shown(self) -> str:
-        """What the source is, in messages."""
-        return "X"
+    def rows(self, columns: Sequence[str] | None = None) -> Frame:
+        """All rows in memory: the blocks one after the other, with the levels of all of them.
+
+        Parameters
+        ----------
+        columns : sequence of str or None, default=None
+            The columns, in this order; None reads all.
+
+        Returns
+        -------
+        Frame
+        """
+        names = self.names if columns is None else tuple(columns)
+        orders = {column.name: column.order for column in self.columns}
+        parts = self.total(_keep, names).parts
+        found = (joined([part.columns[j] for part in parts], orders[name]) for j, name in enumerate(names))
+        return Frame(tuple(found), sum(part.n_rows for part in parts), names, self.notes)
 
 
-class SequentialSource(RowSource):
+@dataclass(frozen=True, eq=False)
+class _Kept:
+    """Frames in the order in which they were read."""
+
+    parts: tuple[Frame, ...]
+
+    def __add__(self, other: _Kept) -> _Kept:
+        return _Kept(self.parts + other.parts)
+
+
+def _keep(block: Block) -> _Kept:
+    return _Kept((block.frame,))
+
+
+def fits(source: Source) -> bool:
+    """Whether a source is held in memory, rather than read in blocks: by its size, for every caller.
+
+    It is if it takes at most MEMORY_SHARE of the free memory, or less than the number of bytes in the environment
+    variable DROPSTEP_LARGE_FILE. A source whose size is unknown is read in blocks.
+    """
+    size, limit = source.n_bytes, os.environ.get(SIZE_VARIABLE)
+    if size is None:
+        return False
+    return size < int(limit) if limit is not None else size <= MEMORY_SHARE * free_memory()
+
+
+class SequentialSource(Source):
     """A source that yields its blocks one after the other; memory is that of a block and of the sum."""
 
     @abstractmethod
@@ -180,3 +246,41 @@ class SequentialSource(RowSource):
                     n = self.n_rows
                     self.report(done, None if n is None else max(n - done, 0))
         return total
+
+
+class Held(Source):
+    """A table in memory: one block, which is not copied.
+
+    Parameters
+    ----------
+    block : Block
+        Its columns are those of the source; without names they are called x0, x1, ...
+    """
+
+    def __init__(self, block: Block) -> None:
+        super().__init__()
+        self.block, self.named = block, block.frame.names is not None
+        names = block.frame.names or tuple(f"x{j}" for j in range(block.frame.n_features))
+        self._columns = tuple(map(type_of, names, block.frame.columns))
+
+    @property
+    def columns(self) -> tuple[ColumnType, ...]:
+        return self._columns
+
+    def reduce(self, partial: Partial[T], columns: tuple[str, ...]) -> T | None:
+        return partial(self.block_of(columns))
+
+    def block_of(self, columns: Sequence[str]) -> Block:
+        """The block with some columns."""
+        place = {name: j for j, name in enumerate(self.names)}
+        taken = tuple(self.block.frame.columns[place[name]] for name in columns)
+        return replace(self.block, frame=Frame(taken, self.block.frame.n_rows, tuple(columns)))
+
+
+def type_of(name: str, column: Column) -> ColumnType:
+    """Name and type of a column in memory."""
+    if isinstance(column, Unusable):
+        return ColumnType(name, "date" if column is DATES else "object")
+    if isinstance(column, Factor):
+        return ColumnType(name, "factor", order=column.levels)
+    return ColumnType(name, "boolean" if column.dtype == bool else "number", column.dtype.kind in "iu")
