@@ -13,10 +13,10 @@ from dropstep.evaluation.stability import Stability as Stability
 from dropstep.evaluation.stability import stability as stability
 from dropstep.evaluation.stability_selector import StabilitySelector as StabilitySelector
 from dropstep.models.estimator.family import Estimator as Estimator
-from dropstep.models.glm.family import Cox as Cox
-from dropstep.models.glm.family import Gamma as Gamma
-from dropstep.models.glm.family import Logistic as Logistic
-from dropstep.models.glm.family import Poisson as Poisson
+from dropstep.models.glm.cox import Cox as Cox
+from dropstep.models.glm.gamma import Gamma as Gamma
+from dropstep.models.glm.logistic import Logistic as Logistic
+from dropstep.models.glm.poisson import Poisson as Poisson
 from dropstep.models.least_squares.criteria import (
     AIC as AIC,
 )

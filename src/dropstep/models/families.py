@@ -6,7 +6,11 @@ from typing import Any
 
 from dropstep.models.base import Family
 from dropstep.models.estimator.family import Estimator, is_estimator
-from dropstep.models.glm.family import Cox, Gamma, LikelihoodFamily, Logistic, Poisson
+from dropstep.models.glm.cox import Cox
+from dropstep.models.glm.family import LikelihoodFamily
+from dropstep.models.glm.gamma import Gamma
+from dropstep.models.glm.logistic import Logistic
+from dropstep.models.glm.poisson import Poisson
 from dropstep.models.least_squares.family import LeastSquaresFamily
 from dropstep.synonyms import did_you_mean
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from dropstep.models.base import Choices, CriterionInfo
 from dropstep.models.glm.likelihood import Likelihood
 from dropstep.models.information import log_choices
 from dropstep.synonyms import did_you_mean
+
+if TYPE_CHECKING:
+    from dropstep.models.glm.family import LikelihoodFamily
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +45,7 @@ class Penalised:
 
     def score(self, deviance: Any, n_params: Any, n_units: Any) -> Any:
         """The criterion of a fit; parameters of features alone are given."""
-        total = np.asarray(n_params) + self.likelihood.n_nuisance
+        total = np.asarray(n_params) + self.likelihood.n_counted
         return self.likelihood.minus_twice_loglik(deviance) + self.penalty(total, n_units)
 
 
@@ -110,14 +113,19 @@ CRITERIA = ("aic", "aicc", "bic", "ebic", "deviance")
 _CLASSES: dict[str, type[Penalised]] = {c.name: c for c in (AIC, AICc, BIC, EBIC, Deviance)}
 
 
-def as_criterion(criterion: Any, likelihood: Likelihood, choices: Choices) -> Penalised:
+def as_criterion(criterion: Any, family: LikelihoodFamily, likelihood: Likelihood, choices: Choices) -> Penalised:
     """A criterion by name, or as an object with a name of ours (its parameters are read)."""
     name = criterion if isinstance(criterion, str) else getattr(criterion, "name", None)
     name = "deviance" if name == "auto" else name
     if name not in _CLASSES:
         raise ValueError(
-            f"criterion {criterion!r} does not fit model {likelihood.name!r}, whose criteria are {', '.join(CRITERIA)}"
+            f"criterion {criterion!r} does not fit model {family.kind!r}, whose criteria are {', '.join(CRITERIA)}"
             + (f"; {hint}" if (hint := did_you_mean(criterion, CRITERIA).strip()) else "")
+        )
+    if likelihood.is_quasi and _CLASSES[name].penalised:
+        raise ValueError(
+            f"criterion {name!r} needs a likelihood, which {family.name} does not have; use criterion='deviance', "
+            "whose tests are F tests, or model='negative_binomial'"
         )
     if name != "ebic":
         return _CLASSES[name](likelihood)
