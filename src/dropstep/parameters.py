@@ -28,7 +28,7 @@ class Parameters:
 
     strategy: str | FBED | Beam | Exhaustive = "dropping"
     model: (
-        Literal["auto", "linear", "discriminant", "logistic", "poisson", "gamma", "cox"]
+        Literal["auto", "linear", "discriminant", "logistic", "poisson", "negative_binomial", "gamma", "ordinal", "cox"]
         | LikelihoodFamily
         | Estimator
         | Any

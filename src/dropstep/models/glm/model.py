@@ -333,6 +333,12 @@ class GeneralizedLinear:
         """Coefficients of the selected columns, in the order given, with their names."""
         return coefficients(self, columns, names)
 
+    def unequal_slopes(self) -> tuple[Floats, Floats]:
+        """Gradient and information of an ordinal model whose thresholds have coefficients of their own."""
+        local: Any = self.fitted.local
+        gradient, information = local.unequal_slopes(self.fitted.Z)
+        return np.asarray(gradient), np.asarray(information)
+
     def release(self) -> None:
         """Free the statistics of the last scan."""
         self._last_scores = None

@@ -309,6 +309,33 @@ class Along:
 
 
 @dataclass(frozen=True, eq=False)
+class Slopes:
+    """Gradient and information of an ordinal model whose thresholds have coefficients of their own, in one pass.
+
+    Attributes
+    ----------
+    recipe : Recipe
+    selected : tuple of int
+        Columns of the present fit.
+    theta : ndarray of shape (n_terms, 1)
+    """
+
+    recipe: Recipe
+    selected: tuple[int, ...]
+    theta: Floats
+
+    def __call__(self, block: Block) -> Totals:
+        k = len(self.selected)
+        size = (len(self.theta) - k) * (1 + k)
+        nothing = Totals((np.zeros(size), np.zeros((size, size))))
+        return _added((self._of(like, X) for like, X in self.recipe.parts(block, self.selected)), nothing)
+
+    def _of(self, like: Likelihood, X: Floats) -> Totals:
+        Z = terms(like, X)
+        return Totals(like.at(Z, self.theta).unequal_slopes(Z))
+
+
+@dataclass(frozen=True, eq=False)
 class SummedDesign:
     """Means, standard deviations and Gram matrix of the columns of a source.
 
@@ -396,6 +423,12 @@ class StreamedGLM(GeneralizedLinear):
         products = UnitProducts(c[at], cross[at].reshape(-1, cross.shape[2]).T, own)
         along = Along(score.recipe, base.columns, base.theta, columns, products.direction(base))
         return self.source.total(along, along.recipe.layout.columns)
+
+    def unequal_slopes(self) -> tuple[Floats, Floats]:
+        """See `GeneralizedLinear`; in one pass."""
+        slopes = Slopes(self.recipe.reading(self.fitted.columns), self.fitted.columns, self.fitted.theta)
+        gradient, information = self.source.total(slopes, slopes.recipe.layout.columns).sums
+        return gradient, information
 
     # --- fits --------------------------------------------------------------------------------------------------------
 
