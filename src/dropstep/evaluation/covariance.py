@@ -68,7 +68,7 @@ def _changes(found: Coefficients, model: Any, sample: Sample, values: Floats, co
     eta, scale = values @ coef + (0.0 if found.intercept is None else found.intercept), values.std(axis=0)
     Z = np.column_stack([np.ones((len(values), first)), (values - values.mean(axis=0)) / scale])
     if isinstance(family, LikelihoodFamily):
-        local, rows = family.local(sample, eta + as_offset(sample.offset, len(eta)))
+        local, rows = family.local(sample, eta + as_offset(sample.offset, len(eta)), found)
         Z = Z[rows]
         scores, information = local.scores(Z), local.gram(Z)
         variances = local.weights[:, 0, 0] if isinstance(local, Pointwise) else np.zeros(len(rows))

@@ -51,7 +51,11 @@ def check(path: SelectionPath, expected: SelectionPath) -> None:
     )
     np.testing.assert_allclose(fit.coef, known.coef, rtol=1e-7)
     np.testing.assert_allclose(fit.std_error, known.std_error, rtol=1e-7)
-    np.testing.assert_allclose(fit.intercept, known.intercept, rtol=1e-7)
+    if known.thresholds is None:
+        np.testing.assert_allclose(fit.intercept, known.intercept, rtol=1e-7)
+    else:
+        np.testing.assert_allclose(fit.thresholds, known.thresholds, rtol=1e-7)
+        np.testing.assert_allclose(fit.threshold_std_error, known.threshold_std_error, rtol=1e-7)
 
 
 CASES: dict[str, tuple[str, dict[str, Any]]] = {

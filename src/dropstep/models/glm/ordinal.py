@@ -6,7 +6,7 @@ links have concave log densities, so that the log likelihood is concave in thres
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -214,7 +214,11 @@ class OrdinalLevels(Likelihood):
     def start(self) -> Floats:
         n, offset, *counts = self.constants
         shares = np.cumsum(counts)[:-1] / n
-        inverse = {"logit": special.logit, "probit": special.ndtri, "cloglog": lambda p: np.log(-np.log1p(-p))}
+        inverse: dict[str, Callable[[Floats], Floats]] = {
+            "logit": special.logit,
+            "probit": special.ndtri,
+            "cloglog": lambda p: np.log(-np.log1p(-p)),
+        }
         return np.asarray(inverse[self.link](shares) + offset / n)[:, None]
 
     def local(self, eta: Floats, nuisance: Floats) -> OrdinalLocal:
@@ -277,12 +281,10 @@ class Ordinal(ClassFamily):
         return _Ordered(self.shortlist, self.link, order).sample(X, y, rows, given)
 
     def read_target(self, y: Any, n_rows: int, weights: Floats | None) -> Categorical:
-        if isinstance(y, Categorical):
-            return y
         values = as_values(y) if y is not None else None
         if values is not None and values.ndim == 1 and values.dtype.kind in "OUS":
             _refuse_unordered(values[0] if len(values) else "")
-        target = as_target(y, n_rows, "discriminant", weights)
+        target = as_target(y, n_rows, "discriminant", weights, whole=False)
         assert isinstance(target, Categorical)
         self.check_labels(target.labels)
         return target
@@ -290,13 +292,7 @@ class Ordinal(ClassFamily):
     def check_labels(self, labels: NDArray[Any]) -> None:
         if labels.dtype.kind in "OUS":
             _refuse_unordered(labels[0])
-        if len(labels) < 2:
-            raise ValueError(f"y has only one level ({labels[0]}); at least 2 levels are required")
-        if len(labels) > MAX_LEVELS:
-            raise ValueError(
-                f"y has {len(labels)} levels, and model='ordinal' estimates a threshold for each but one; join levels "
-                f"(at most {MAX_LEVELS}), or use model='linear'"
-            )
+        _check_number(labels)
 
     def likelihood(self, y: Any, weights: Floats, offset: Floats, about: About) -> OrdinalLevels:
         return OrdinalLevels(y, about.n_classes, weights, offset, self.link)
@@ -307,9 +303,7 @@ class Ordinal(ClassFamily):
         return fit.thresholds
 
     def class_scores(self, eta: Floats, offset: Floats, fit: Coefficients) -> Floats:
-        assert fit.thresholds is not None
-        ends = np.concatenate([[-np.inf], fit.thresholds, [np.inf]]) - (eta[:, 0] + offset)[:, None]
-        return _log_difference(Tail.of(self.link, ends[:, 1:]), Tail.of(self.link, ends[:, :-1]))
+        return level_scores(eta[:, 0] + offset, fit)
 
     def notes(self, model: GeneralizedLinear) -> Iterator[str]:
         """Doubts about proportional odds, by the score test of coefficients that differ between thresholds."""
@@ -327,6 +321,14 @@ class Ordinal(ClassFamily):
             )
 
 
+def level_scores(eta: Floats, fit: Coefficients) -> Floats:
+    """Logarithms of the probabilities of the levels at linear predictors, one column per level."""
+    assert fit.thresholds is not None
+    link: Any = fit.link
+    ends = np.concatenate([[-np.inf], fit.thresholds, [np.inf]]) - eta[:, None]
+    return _log_difference(Tail.of(link, ends[:, 1:]), Tail.of(link, ends[:, :-1]))
+
+
 @dataclass(frozen=True)
 class _Ordered(Ordinal):
     """With the order of the labels of one target."""
@@ -337,16 +339,24 @@ class _Ordered(Ordinal):
         return super(Ordinal, self).sample(X, y, rows, given)
 
     def read_target(self, y: Any, n_rows: int, weights: Floats | None) -> Categorical:
-        found = as_target(np.asarray(y).astype(str), n_rows, "discriminant", weights)
+        found = as_target(y, n_rows, "discriminant", weights, whole=False)
         assert isinstance(found, Categorical)
-        names = {str(label): i for i, label in enumerate(self.order)}
-        rank = np.array([names[str(label)] for label in found.labels])
+        ranks = {label: i for i, label in enumerate(self.order)}
+        rank = np.array([ranks[label] for label in found.labels.tolist()])
         place = np.argsort(rank)
         labels = np.array([self.order[r] for r in rank[place]])
-        target = Categorical(labels, np.argsort(place)[found.codes].astype(np.intp))
-        if len(labels) < 2:
-            raise ValueError(f"y has only one level ({labels[0]}); at least 2 levels are required")
-        return target
+        _check_number(labels)
+        return Categorical(labels, np.argsort(place)[found.codes].astype(np.intp))
+
+
+def _check_number(labels: NDArray[Any]) -> None:
+    if len(labels) < 2:
+        raise ValueError(f"y has only one level ({labels[0]}); at least 2 levels are required")
+    if len(labels) > MAX_LEVELS:
+        raise ValueError(
+            f"y has {len(labels)} levels, and model='ordinal' estimates a threshold for each but one; join levels "
+            f"(at most {MAX_LEVELS}), or use model='linear'"
+        )
 
 
 def _order(y: Any) -> tuple[Any, ...] | None:
