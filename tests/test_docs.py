@@ -24,7 +24,8 @@ import pytest
 from dropstep.search.strategies import STRATEGIES
 
 ROOT = Path(__file__).resolve().parents[1]
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+DEMONSTRATION = {"demo.py", "from_scratch.py"}  # make demo: longer than an example
+EXAMPLES = sorted(script for script in (ROOT / "examples").glob("*.py") if script.name not in DEMONSTRATION)
 GENERATED = {"paper.md"}  # written by a command, with results and no code
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),

@@ -18,7 +18,7 @@ from dropstep.models.base import FamilyModel, Problem
 from dropstep.models.capabilities import Fitted, offered
 from dropstep.models.families import as_family
 from dropstep.models.resampling import Resamples
-from dropstep.parameters import NAMES, Parameters, non_default, with_parameters
+from dropstep.parameters import checked_parameters, non_default, with_parameters
 from dropstep.result import Coefficients, NearestMove, SelectionPath, Step, StopReason, Subset, Subsets, feature_names
 from dropstep.running import Callback, FitReport, Progress, Searching, checked_max, evaluated, run, searching
 from dropstep.search.equivalents import equivalents as find_equivalents
@@ -26,9 +26,6 @@ from dropstep.search.limits import Limits
 from dropstep.search.notes import notes as uncertainties
 from dropstep.search.search import Search
 from dropstep.search.strategies import as_strategy
-from dropstep.synonyms import unknown_parameter
-
-SOLVERS = ("auto", "gram", "columns")
 
 
 @with_parameters
@@ -59,9 +56,7 @@ def select(
     y : array-like of shape (n_samples,) or (n_samples, n_targets), str or list of str
         Numbers (one column per target), or class labels; or the names of the columns of X that contain them, which are
         then not features. For model "cox" a structured array (event, time) or two columns (time, event).
-    strategy, model, criterion, enter, leave, drop, max_features, include, exclude, groups, missing, solver, cv, \
-n_jobs, random_state, max_time, checkpoint
-        The parameters of `Selector`.
+    {parameters}
     sample_weight : array-like of shape (n_samples,) or str, default=None
         Frequency weights, or the column of X that contains them: a weight of 2 is equivalent to repeating the row.
     offset : array-like of shape (n_samples,) or str, default=None
@@ -96,10 +91,7 @@ n_jobs, random_state, max_time, checkpoint
     >>> path.selected, round(path.score, 4)
     ((2, 0, 3, 1), 32.4773)
     """
-    if unknown := [name for name in parameters if name not in NAMES]:
-        raise unknown_parameter("select", unknown[0], NAMES)
-    given = Parameters(**parameters)
-    _check_text("solver", given.solver, SOLVERS)
+    given = checked_parameters("select", parameters)
     _check_callable("callback", "a step", callback)
     _check_callable("progress", "the fits done and those remaining", progress)
     rows = Rows(sample_weight, offset, strata, sample_groups, {} if metadata is None else metadata)
@@ -247,11 +239,6 @@ def _coefficients(model: FamilyModel, sample: Features, columns: Sequence[int]) 
     if names is None or fit.classes is not None or len(names) != len(fit.targets):
         return fit
     return replace(fit, targets=names)
-
-
-def _check_text(name: str, value: Any, known: Sequence[str]) -> None:
-    if not isinstance(value, str) or value not in known:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}; got {value!r}")
 
 
 def _check_callable(name: str, argument: str, value: Any) -> None:

@@ -409,7 +409,7 @@ def test_a_feature_that_no_split_selects_again_is_not_claimed():
         ({"split": 1.5}, r"split must be None or a share between 0 and 1; got 1\.5"),
         ({"split": 0.5, "n_splits": 0}, "n_splits must be a whole number from 1; got 0"),
         ({"level": 95}, "level must be a number between 0 and 1; got 95"),
-        ({"split": 0.5, "random_state": "a"}, "random_state must be None or an integer from 0; got 'a'"),
+        ({"split": 0.5, "random_state": "a"}, "random_state must be None or a whole number from 0; got 'a'"),
     ],
 )
 def test_parameters_that_are_refused(arguments, message, diabetes):

@@ -313,7 +313,7 @@ def test_compare_divides_the_training_rows_by_the_same_splitter() -> None:
     [
         ({"choose": "median"}, "choose must be 'best' or 'one_se'; got 'median'"),
         ({"checkpoint": "fits"}, "checkpoint applies to a single selection"),
-        ({"cv": 1}, "cv must be an integer from 2"),
+        ({"cv": 1}, "cv must be None or an integer from 2"),
         ({"enter": Knockoffs(0.2)}, "Knockoffs.* chooses the number of features, as SelectorCV does; use Selector"),
     ],
 )

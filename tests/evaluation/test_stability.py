@@ -326,7 +326,7 @@ def test_r_concave_tails_at_the_limits():
     ("arguments", "message"),
     [
         ({"n_pairs": 0}, "n_pairs must be a whole number from 1; got 0"),
-        ({"random_state": -1}, "random_state must be None or an integer from 0; got -1"),
+        ({"random_state": -1}, "random_state must be None or a whole number from 0; got -1"),
         ({"max_time": 3}, "max_time does not apply to stability, which repeats the selection; omit max_time"),
         ({"nonsense": 3}, "stability has no parameter 'nonsense'"),
     ],

@@ -18,7 +18,7 @@ from dropstep.readers.columns import NumberFormat, Numerals, typed
 from dropstep.readers.errors import DecodingError, NumberFormatError, ReadError
 from dropstep.readers.files import is_gzipped
 from dropstep.readers.text import SAMPLE_LINES, Layout, encoding_of, separator_of
-from dropstep.readers.wording import counted
+from dropstep.wording import counted
 
 BLOCK = 2**22  # bytes of text that are parsed at a time
 SAMPLE = 2**16  # bytes of text that determine the separator

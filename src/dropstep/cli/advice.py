@@ -6,7 +6,7 @@ import shlex
 
 from dropstep.readers import errors
 from dropstep.readers.columns import MixedCells, NumberFormat
-from dropstep.readers.wording import counted, quoted
+from dropstep.wording import counted, quoted
 
 MAX_ADVICE = 100  # characters of options in a message
 

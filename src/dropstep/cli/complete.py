@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dropstep.cli.naming import listed, option_list
+from dropstep.cli.naming import option_list
 from dropstep.cli.roles import Roles
 from dropstep.data.missing import Missing
 from dropstep.readers import Column
-from dropstep.readers.wording import counted, quoted
+from dropstep.wording import counted, listed, quoted
 
 
 def complete(

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from dropstep.cli import output
 from dropstep.cli.advice import with_advice
 from dropstep.cli.complete import complete
-from dropstep.cli.naming import brief, in_options, listed, option_list
-from dropstep.cli.progress import Progress
+from dropstep.cli.naming import brief, in_options, option_list
+from dropstep.cli.output import Progress
 from dropstep.cli.roles import Roles, roles_of
-from dropstep.cli.suggestions import stands_in_first_column
 from dropstep.cli.table_input import AnyDesign, ColumnLine
 from dropstep.cli.usable import as_table, usable
 from dropstep.data.frame import Frame
@@ -28,16 +27,12 @@ from dropstep.data.table import Table
 from dropstep.data.target import Categorical
 from dropstep.models.families import as_family
 from dropstep.models.glm.cox import Cox
-from dropstep.parameters import NAMES, Parameters
+from dropstep.parameters import Parameters
 from dropstep.readers import Column, Layout, ReadError, Source, read
 from dropstep.readers.columns import MISSING, Numerals, shown_number
-from dropstep.readers.wording import counted, quoted, shortened
+from dropstep.wording import counted, listed, quoted, shortened
 
 Floats = NDArray[np.float64]
-
-# Parameters of select that every command passes unchanged; the others depend on the file: Design.parameters.
-FITS = ("cv", "n_jobs", "random_state", "max_time", "checkpoint")  # parameters of select alone
-PARAMETERS = tuple(name for name in NAMES if name not in ("strategy", "include", "exclude", "groups", "missing", *FITS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,8 +230,8 @@ def _roles(source: Source, args: argparse.Namespace) -> Roles:
     try:
         return roles_of(args, source.names)
     except ValueError:
-        first = source.columns[0].cells.original()
-        if args.target is None or not stands_in_first_column(args.target, source.names, first):
+        first = {str(cell).strip() for cell in source.columns[0].cells.original()}
+        if args.target is None or args.target in source.names or args.target not in first:
             raise
         add = "if rows are features and columns are samples, add --transpose"
         raise ValueError(

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from dropstep.cli import output
 from dropstep.cli.advice import with_advice
 from dropstep.cli.design import layout_of, shown_label
-from dropstep.cli.naming import listed
-from dropstep.cli.progress import Progress
+from dropstep.cli.output import Progress
 from dropstep.cli.roles import Roles, roles_of
 from dropstep.cli.table_input import AnyDesign, ColumnLine
 from dropstep.data.sample import Features, Rows
@@ -26,6 +25,7 @@ from dropstep.models.glm.family import LikelihoodFamily
 from dropstep.models.least_squares.family import LeastSquaresFamily
 from dropstep.parameters import Parameters
 from dropstep.readers import ReadError, size_of
+from dropstep.wording import listed
 
 if TYPE_CHECKING:
     from dropstep.backends.arrow import ArrowSource

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dropstep.cli.advice import problem_of
-from dropstep.cli.naming import brief, listed, option_list
+from dropstep.cli.naming import brief, option_list
 from dropstep.cli.roles import Roles
 from dropstep.data.factor import Factor
 from dropstep.data.frame import Frame, table_of
 from dropstep.data.leakage import identifiers_note, identifying_factors
 from dropstep.data.table import Table
 from dropstep.readers import Column
-from dropstep.readers.wording import quoted
+from dropstep.wording import listed, quoted
 
 
 def usable(columns: Sequence[Column], roles: Roles, notes: list[str]) -> list[int]:

@@ -14,7 +14,6 @@ from dropstep.data.groups import Choice
 from dropstep.data.table import Table, listed, missing_error
 
 Missing = Literal["error", "drop", "level"]
-MISSING = ("error", "drop", "level")
 Mask = NDArray[np.bool_]
 
 

@@ -22,7 +22,7 @@ from dropstep.data.leakage import (
     table_notes,
 )
 from dropstep.data.matrices.dense import Dense
-from dropstep.data.missing import MISSING, complete_rows, refuse_missing_labels, rows_without
+from dropstep.data.missing import complete_rows, refuse_missing_labels, rows_without
 from dropstep.data.table import Table, are_counts, as_weights
 from dropstep.data.target import Categorical, as_values, missing_targets
 from dropstep.parameters import Parameters
@@ -205,8 +205,6 @@ def sample_of(
     -------
     Sample
     """
-    if given.missing not in MISSING:
-        raise ValueError(f"missing must be one of {', '.join(map(repr, MISSING))}; got {given.missing!r}")
     X, y, others = rows.split_from(X, y)
     names, table = _target_names(y), read(X)
     choice = as_choice(table.n_features, table.names, given.include, given.exclude, given.groups)

@@ -17,7 +17,7 @@ from dropstep.data.target import Categorical
 from dropstep.evaluation.comparison import ALL, NONE, Comparison, Errors, Row
 from dropstep.evaluation.fold_paths import Chosen, Trained, at_the_end, is_cross_validated
 from dropstep.models.folds import Fold, check_classes, check_number
-from dropstep.parameters import NAMES, Parameters
+from dropstep.parameters import Parameters, checked_parameters
 from dropstep.result import SelectionPath, feature_names
 from dropstep.search.strategies import ONE_MOVE_AT_A_TIME, as_strategy
 
@@ -85,9 +85,9 @@ def compare(
     >>> result.verdict
     'backward has the smallest error of the strategies (dropping within one standard error), as good as all features'
     """
-    if unknown := [name for name in parameters if name not in NAMES or name == "strategy"]:
-        raise TypeError(f"compare has no parameter {unknown[0]!r}; those of select are {', '.join(NAMES[1:])}")
-    given = Parameters(**parameters, n_jobs=n_jobs)
+    if "strategy" in parameters:
+        raise TypeError("compare has no parameter 'strategy'; use strategies, e.g. strategies=('dropping', 'stepwise')")
+    given = checked_parameters("compare", {**parameters, "n_jobs": n_jobs})
     if is_cross_validated(given):
         given = replace(given, cv=cv)
     per_row = PerRow(sample_weight, offset, strata, sample_groups)

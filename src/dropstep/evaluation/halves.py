@@ -19,7 +19,7 @@ from dropstep.data.target import Categorical
 from dropstep.evaluation.observations import Observations, estimable
 from dropstep.models.base import Family, Problem
 from dropstep.models.capabilities import RowBlocks, SumsBlocks
-from dropstep.parameters import NAMES, Parameters
+from dropstep.parameters import Parameters, checked_parameters
 from dropstep.running import prepared, searched
 from dropstep.search.calibrated import Permutation
 
@@ -106,8 +106,7 @@ def _by_size(visited: dict[int, tuple[int, ...]], final: tuple[int, ...]) -> Ite
 
 def repeated(X: Any, y: Any, rows: Rows, parameters: dict[str, Any], caller: str) -> Repeated:
     """Validate the data and parameters of a selection that is to be repeated on parts of the rows."""
-    if unknown := [name for name in parameters if name not in NAMES]:
-        raise TypeError(f"{caller} has no parameter {unknown[0]!r}; its parameters are those of select")
+    given = replace(checked_parameters(caller, parameters), n_jobs=None)
     for name in ("max_time", "checkpoint"):
         if parameters.get(name) is not None:
             raise ValueError(f"{name} does not apply to {caller}, which repeats the selection; omit {name}")
@@ -117,7 +116,6 @@ def repeated(X: Any, y: Any, rows: Rows, parameters: dict[str, Any], caller: str
         )
     if isinstance(opened(X, y, rows)[0], RowSource):
         raise ValueError(f"{caller} needs all rows in memory; pass X as an array or a frame")
-    given = replace(Parameters(**parameters), n_jobs=None)
     family, sample = prepared(X, y, rows, given)
     return Repeated(family, sample, given)
 

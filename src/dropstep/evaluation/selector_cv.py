@@ -20,7 +20,7 @@ from dropstep.evaluation.fold_paths import (
     is_splitter,
     path_parameters,
 )
-from dropstep.parameters import NAMES, Parameters
+from dropstep.parameters import NAMES, Parameters, checked_parameters, documented
 from dropstep.running import checked_max
 from dropstep.search.calibrated import Knockoffs
 from dropstep.selector import Selector, path_attributes
@@ -138,6 +138,7 @@ class NestedError:
         return float(np.std(self.folds, ddof=1) / math.sqrt(len(self.folds))) if len(self.folds) > 1 else math.nan
 
 
+@documented
 class SelectorCV(ParametersCV, Selector):
     """Feature selection with the number of features chosen by cross-validation.
 
@@ -147,11 +148,7 @@ class SelectorCV(ParametersCV, Selector):
 
     Parameters
     ----------
-    strategy, model, criterion, enter, leave, drop, include, exclude, groups, missing, solver, random_state, max_time, \
-checkpoint
-        The parameters of `Selector`. With `enter` at "auto", paths visit every size up to `max_features`; otherwise
-        they end where no candidate may enter. `max_time` limits the selection on all rows; `checkpoint` is not
-        available.
+    {parameters}
     max_features : int or None, default=None
         Largest number of features that is compared; None compares up to 100, as far as the rows suffice.
     cv : int, splitter or iterable, default=None
@@ -175,6 +172,9 @@ checkpoint
 
     Notes
     -----
+    With `enter` at "auto", paths visit every size up to `max_features`; otherwise they end where no candidate may
+    enter. `max_time` limits the selection on all rows; `checkpoint` is not available.
+
     The loss is the mean squared error of linear regression, the log loss of classes, the mean deviance of counts and of
     positive numbers, the partial-likelihood deviance per event of survival times, and the negative score of an
     estimator. The folds read every size off one path: of several selections of a size the one with the best score.
@@ -280,7 +280,7 @@ checkpoint
             raise ValueError(f"{self.enter!r} chooses the number of features, as SelectorCV does; use Selector")
         if isinstance(y, str):
             raise ValueError(f"y must contain target values, not the name {y!r}; pass the column, or use select")
-        given = Parameters(**{name: getattr(self, name) for name in NAMES})
+        given = checked_parameters("SelectorCV", {name: getattr(self, name) for name in NAMES})
         return Trained.of(X if self._is_resampled() else read(X), y, rows, given), given
 
     def _fold_paths(self, trained: Trained, given: Parameters) -> FoldPaths:

@@ -15,8 +15,8 @@ from dropstep.data.sample import Rows
 from dropstep.evaluation.bounds import Assumption, bound
 from dropstep.evaluation.halves import Half, half_samples, repeated
 from dropstep.parameters import checked_seed, with_parameters
-from dropstep.report.text import count, plain_names
 from dropstep.result import STABLE, feature_names, import_pandas
+from dropstep.wording import counted, plain_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,7 +106,7 @@ class Stability:
             f"{name} {self.frequencies[j]:.0%}" for name, j in zip(self.names(often.tolist()), often, strict=True)
         ]
         found = plain_names(shares) if shares else f"no feature on {MIN_LISTED:.0%} of them or more"
-        return f"selected on {count(2 * self.n_pairs, 'half-sample')}: {found}"
+        return f"selected on {counted(2 * self.n_pairs, 'half-sample')}: {found}"
 
     @property
     def n_pairs(self) -> int:
@@ -305,13 +305,12 @@ def stability(
         Number of complementary pairs; the selection is made on twice as many half-samples.
     random_state : int or None, default=None
         Seed of the halves, and of estimators; None is 0.
+    {parameters}
     sample_weight, offset, strata, metadata : array-like of shape (n_samples,), default=None
         As in `select`. A row with a weight of 3 is three observations, which are dealt to the halves one by one;
         weights that are not whole numbers, and those of an estimator, stay with their row.
     sample_groups : array-like of shape (n_samples,) or str, default=None
         Groups of dependent rows, which stay in one half.
-    strategy, model, criterion, enter, leave, drop, max_features, include, exclude, groups, missing, solver, cv, n_jobs
-        The parameters of `Selector`; `n_jobs` is the number of processes that search pairs.
 
     Returns
     -------
@@ -319,6 +318,8 @@ def stability(
 
     Notes
     -----
+    `n_jobs` is the number of processes that search pairs; `max_time` and `checkpoint` do not apply.
+
     For least squares with many more rows than features, the moments of 32 random blocks of rows are computed once, and
     a half is the sum of 16 blocks: every half is a random half of the rows, and the rows are read once.
     """

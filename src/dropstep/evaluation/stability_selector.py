@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from dropstep.evaluation.stability import Stability, stability
-from dropstep.parameters import Parameters
+from dropstep.parameters import Parameters, documented
 from dropstep.result import STABLE
 from dropstep.selector import Selector, input_attributes
 
@@ -26,15 +26,13 @@ class StabilityParameters(Parameters):
 OWN = tuple(field.name for field in fields(StabilityParameters)[len(fields(Parameters)) :])
 
 
+@documented
 class StabilitySelector(Selector, StabilityParameters):
     """Feature selection by the frequency of selection on random halves of the rows (Shah and Samworth 2013).
 
     Parameters
     ----------
-    strategy, model, criterion, enter, leave, drop, max_features, include, exclude, groups, missing, solver, cv, \
-n_jobs, random_state, max_time, checkpoint
-        The parameters of `Selector`, for the selection on each half. `n_jobs` is the number of processes that search
-        pairs, `random_state` also seeds the halves; `max_time` and `checkpoint` do not apply.
+    {parameters}
     n_pairs : int, default=50
         Number of complementary pairs of halves.
     threshold : float, default=0.75
@@ -59,6 +57,9 @@ n_jobs, random_state, max_time, checkpoint
 
     Notes
     -----
+    The parameters of `Selector` are those of the selection on each half. `n_jobs` is the number of processes that
+    search pairs, `random_state` also seeds the halves; `max_time` and `checkpoint` do not apply.
+
     A row with a weight of 2 is two observations, which may be in different halves. Observations are dealt in the order
     of the table, so that another order of the rows, as another seed, gives other halves.
 

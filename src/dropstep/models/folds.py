@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dropstep.parameters import ENTRIES
+
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 N_FOLDS = 5  # of cv=None
@@ -41,8 +43,7 @@ def folds_of(
     from sklearn.model_selection import GroupKFold, StratifiedKFold, check_cv
 
     n_folds = N_FOLDS if cv is None else cv
-    if isinstance(n_folds, bool) or (isinstance(n_folds, Integral) and int(n_folds) < 2):
-        raise ValueError(f"cv must be an integer from 2, a splitter or an iterable of folds; got {cv!r}")
+    ENTRIES["cv"].check(cv)
     n_rows = X.shape[0]
     if isinstance(n_folds, Integral):
         check_number(int(n_folds), n_rows, split_params.get("groups") if grouped else None)

@@ -18,7 +18,7 @@ from dropstep.readers.columns import Cells, Column, category
 from dropstep.readers.errors import ReadError
 from dropstep.readers.files import Kind, free_memory
 from dropstep.readers.rows import ragged
-from dropstep.readers.wording import counted, quoted
+from dropstep.wording import counted, quoted
 
 TEXT_TYPES = ("string", "large_string", "string_view")
 MAX_BLOCK = 2**31 - 1  # bytes of text

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from dropstep.readers.columns import Cells, Texts
 from dropstep.readers.errors import RaggedRowError, ReadError
-from dropstep.readers.wording import counted
+from dropstep.wording import counted
 
 
 def split_cells(text: str, separator: str, width: int, header: bool, file: str) -> Sequence[Cells]:

@@ -22,7 +22,7 @@ from dropstep.readers.errors import (
     UnnamedColumnsError,
 )
 from dropstep.readers.reshape import transposed, without_blank_rows
-from dropstep.readers.wording import counted, quoted
+from dropstep.wording import counted, quoted
 
 SEPARATORS = "\t;|,"
 SAMPLE_LINES = 20  # to detect the separator

@@ -22,7 +22,6 @@ from dropstep.data.leakage import (
     separating_note,
     summary_notes,
 )
-from dropstep.data.missing import MISSING
 from dropstep.data.moments import Moments, refuse_extreme
 from dropstep.data.rearrange import as_regression, placed
 from dropstep.data.sample import Features, Rows
@@ -132,8 +131,6 @@ class Prepared:
 
 def prepared(source: RowSource, y: Any, rows: Rows, given: Parameters, model: Model) -> Prepared:
     """Resolve the parameters of a selection from a source; see `source_sample`."""
-    if given.missing not in MISSING:
-        raise ValueError(f"missing must be one of {', '.join(map(repr, MISSING))}; got {given.missing!r}")
     layout = layout_of(source, y, rows, given.missing)
     names = layout.features if source.named else None
     choice = as_choice(len(layout.features), names, given.include, given.exclude, given.groups)

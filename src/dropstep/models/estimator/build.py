@@ -18,6 +18,7 @@ from dropstep.models.estimator.model import CrossValidated
 from dropstep.models.estimator.ordering import ordering_of
 from dropstep.models.estimator.scoring import as_scorer, passed, scores_without_features
 from dropstep.models.folds import Fold, folds_of
+from dropstep.parameters import checked_seed
 
 
 def build_model(problem: EstimatorProblem, criterion: Any, units: Units) -> CrossValidated:
@@ -89,9 +90,7 @@ def rows_at(values: Any, rows: Any) -> Any:
 
 
 def _generator(random_state: Any) -> np.random.Generator:
-    if random_state is not None and (not isinstance(random_state, int | np.integer) or random_state < 0):
-        raise ValueError(f"random_state must be None or an integer from 0; got {random_state!r}")
-    return np.random.default_rng(0 if random_state is None else int(random_state))
+    return np.random.default_rng(checked_seed(random_state))
 
 
 def _seeded(estimator: Any, rng: np.random.Generator) -> Any:

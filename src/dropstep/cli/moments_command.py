@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
 from operator import add
 from typing import Any
 
 from dropstep.cli import output
-from dropstep.cli.certainty import Certainty
 from dropstep.cli.design import Design, read_design
-from dropstep.cli.facts import print_notes
-from dropstep.cli.naming import find_all, in_options
-from dropstep.cli.progress import Progress
-from dropstep.cli.select import as_csv
-from dropstep.cli.select_json import as_data
+from dropstep.cli.formats import as_csv, as_data
+from dropstep.cli.naming import find_all, in_options, parameters_of
 from dropstep.cli.streamed import StreamedDesign, is_large, streamed_design
 from dropstep.cli.table_input import AnyDesign
 from dropstep.data.encoding import Encoding
@@ -25,61 +20,13 @@ from dropstep.data.moments import Moments, of_rows, refuse_extreme
 from dropstep.data.rearrange import with_levels
 from dropstep.models.families import as_family
 from dropstep.models.least_squares.family import LeastSquaresFamily
-from dropstep.readers.wording import counted
 from dropstep.report.text import printable
 from dropstep.result import SelectionPath
 from dropstep.select import select
+from dropstep.wording import counted
 
 ENDING = (".npz",)
 MIN_ROWS_PER_CELL = 10  # rows of a class, or of a level, that are few enough to reveal something about single rows
-MOMENTS = """\
-Moments are counts, means and the scatter matrix of the columns. Those of several files can be added, and a selection
-from the sum equals that from all rows together, so that sites that may not share rows can share moments.
-
-They are not anonymous: the means of a level or class with few rows are almost the rows themselves. `make` warns below
-10 rows. Text columns become one column per level, and levels that only some files have are added as such.
-
-examples (dropstep --help shows how to make wine.csv):
-  dropstep moments make wine.csv --target class --output site1.npz
-  dropstep moments add site1.npz site2.npz --output all.npz
-  dropstep moments select all.npz --strategy stepwise
-"""
-NOT_GIVEN = {"include": None, "groups": None, "offset": None, "strata": None, "groups_column": None, "solver": "auto"}
-
-
-def add_parser(commands: Any, add_table: Callable[..., None], add_search: Callable[..., Any]) -> None:
-    """Add the command and its three actions to the parser."""
-    parser = commands.add_parser("moments", help="make, add and select from moments", epilog=MOMENTS)
-    parser.description = "Selection without sharing rows: moments of files, their sums, and selections from them."
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
-
-    make = actions.add_parser("make", help="moments of the rows of a file", epilog=MOMENTS)
-    add_table(make)
-    make.add_argument("--model", choices=("auto", "linear", "discriminant"), default="auto", help="kind of target")
-    make.add_argument("--weights", metavar="COL", help="sample weights; a weight of 2 counts the row twice")
-    make.add_argument("--exclude", action="append", metavar="COLS", help="columns to omit")
-    make.set_defaults(**NOT_GIVEN)
-    _add_output(make)
-
-    total = actions.add_parser("add", help="the moments of all rows of several files", epilog=MOMENTS)
-    total.add_argument("files", nargs="+", metavar="FILE", help="files of moments (.npz)")
-    _add_output(total)
-
-    chosen = actions.add_parser("select", help="select features from moments", epilog=MOMENTS)
-    chosen.add_argument("files", nargs="+", metavar="FILE", help="files of moments (.npz), which are added")
-    add_search(chosen)
-    chosen.add_argument("--report", metavar="FILE", help="write an HTML report to FILE")
-    chosen.add_argument("--overwrite", action="store_true", help="replace existing files")
-    chosen.add_argument("--format", choices=("table", "json", "csv"), default="table", help="format of standard output")
-    chosen.add_argument("--quiet", action="store_true", help="print no notes")
-    chosen.add_argument("--traceback", action="store_true", help="print the traceback of an error")
-
-
-def _add_output(parser: Any) -> None:
-    parser.add_argument("--output", metavar="FILE", required=True, help="write the moments to FILE (.npz)")
-    parser.add_argument("--overwrite", action="store_true", help="replace an existing file")
-    parser.add_argument("--quiet", action="store_true", help="print no notes and no progress")
-    parser.add_argument("--traceback", action="store_true", help="print the traceback of an error")
 
 
 def run(args: argparse.Namespace, command: str) -> int:
@@ -89,11 +36,11 @@ def run(args: argparse.Namespace, command: str) -> int:
 
 def _make(args: argparse.Namespace, command: str) -> int:
     output.check_writable("--output", args.output, [args.file], ENDING, overwrite=args.overwrite)
-    with Progress(quiet=args.quiet) as progress:
+    with output.Progress(quiet=args.quiet) as progress:
         design: AnyDesign = streamed_design(args, progress) if is_large(args) else read_design(args, progress)
         moments = _moments_of(design)
         moments.save(args.output)
-    print_notes((*design.notes_with(design.known.notes), *_small_cells(moments)), quiet=args.quiet)
+    output.print_notes((*design.notes_with(design.known.notes), *_small_cells(moments)), quiet=args.quiet)
     output.show(_written(moments, args.output))
     return 0
 
@@ -156,21 +103,20 @@ def _written(moments: Moments, file: str) -> str:
 
 
 def _select(args: argparse.Namespace, command: str) -> int:
-    output.check_writable("--report", args.report, args.files, (".html", ".htm"), overwrite=args.overwrite)
+    output.check_writable("--report", args.report, args.files, output.PAGE_ENDINGS, overwrite=args.overwrite)
     if not isinstance(as_family(args.model), LeastSquaresFamily):
         raise ValueError("--model: moments suffice for linear and discriminant models only; use dropstep select FILE")
     moments = _total(args.files)
     names = moments.features
     chosen = {option: _named(f"--{option}", getattr(args, option), names) for option in ("include", "exclude")}
     groups = [_named("--groups", [text], names) for text in args.groups or ()]
-    given = ("strategy", "model", "criterion", "enter", "leave", "drop", "max_features", "solver")
-    parameters: dict[str, Any] = {name: getattr(args, name) for name in given} | chosen | {"groups": groups or None}
+    parameters: dict[str, Any] = parameters_of(args) | chosen | {"groups": groups or None}
     path = select(moments, **parameters, equivalents=args.format == "json" or bool(args.report))
     path = replace(path, notes=tuple(map(in_options, path.notes)))
     if args.report:
         with output.output_files() as temporary:
             temporary(args.report).write_text(path.report() or "", encoding="utf-8", newline="\n")
-    print_notes(path.notes, quiet=args.quiet)
+    output.print_notes(path.notes, quiet=args.quiet)
     output.show(_formatted(path, moments, args, command))
     return 0
 
@@ -179,7 +125,7 @@ def _formatted(path: SelectionPath, moments: Moments, args: argparse.Namespace, 
     if args.format == "csv":
         return as_csv(path)
     if args.format == "json":
-        return output.as_json(as_data(_facts(moments, args.files), path, command, None, Certainty()))
+        return output.as_json(as_data(_facts(moments, args.files), path, command))
     return "\n".join(printable(line) for line in str(path).splitlines())
 
 
