@@ -16,7 +16,7 @@ import pytest
 
 from dropstep import Cox, Gamma, Logistic, NegativeBinomial, Ordinal, Poisson, select
 from dropstep.data.sample import Rows
-from dropstep.models.base import Units
+from dropstep.models.base import Choices, Units
 from dropstep.models.families import MODELS
 from dropstep.models.glm.model import GeneralizedLinear
 from dropstep.parameters import Parameters
@@ -52,7 +52,7 @@ class Case:
         per_row = {"weights" if name == "sample_weight" else name: values for name, values in self.rows.items()}
         problem = family.problem(family.sample(self.X, self.y, Rows(**per_row), Parameters()), "auto", None)
         p = self.X.shape[1]
-        return problem.model("aic", Units(p), np.arange(p), p)
+        return problem.model("aic", Units(p), np.arange(p), Choices(p, 0))
 
     def constant(self, k: float) -> float:
         """What our criterion counts in addition to extractAIC: R charges 2 for a dispersion, and nothing for theta."""
