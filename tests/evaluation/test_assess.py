@@ -15,8 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from dropstep import select, stability
 from dropstep.data.response import Survival
 from dropstep.evaluation.assess import MAX_REPEATED, assess, with_equivalents
-from dropstep.evaluation.metrics import concordance
 from dropstep.evaluation.regularised import PENALTIES, REGULARISED, as_components, choose_penalty, few_rows
+from dropstep.models.glm.cox import concordance
 from dropstep.report.verdict import next_step, unstable, verdict
 from dropstep.result import ALL, NONE, SELECTION, Evidence, HeldOut, compare_folds
 

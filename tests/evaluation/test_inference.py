@@ -23,7 +23,8 @@ from dropstep.evaluation import refits
 from dropstep.evaluation.halves import repeated
 from dropstep.evaluation.holdout import held_out
 from dropstep.evaluation.inference import aggregated
-from dropstep.evaluation.metrics import METRICS, concordance, metric
+from dropstep.evaluation.metrics import METRICS, metric
+from dropstep.models.glm.cox import concordance
 from reference import inference as reference
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "robust.json").read_text(encoding="utf-8"))["cases"]
@@ -46,6 +47,8 @@ def problem(model, n=200, seed=0):
         "poisson": rng.poisson(np.exp(eta)),
         "gamma": rng.gamma(3, np.exp(eta)),
         "cox": np.column_stack([rng.exponential(np.exp(-eta)), rng.random(n) < 0.8]),
+        "ordinal": np.digitize(eta + rng.logistic(size=n), [-1.0, 0.5]),
+        "negative_binomial": rng.poisson(np.exp(eta) * rng.gamma(2.0, 0.5, size=n)),
     }
     return X, targets[model]
 

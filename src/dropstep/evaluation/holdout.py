@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.data.response import Survival
 from dropstep.data.sample import Rows, Sample
 from dropstep.data.table import Table
-from dropstep.data.target import Categorical
 from dropstep.evaluation import inference
 from dropstep.evaluation.halves import repeated
 from dropstep.evaluation.inference import INFERRED, Inference, parameters_of
@@ -57,16 +55,16 @@ def held_out(path: SelectionPath, X: Any, y: Any, rows: Rows) -> HeldOut:
         sample.n_rows,
         METRICS[path.model],
         metric(path.model, path.coefficients, _encoded(path, sample), list(path.coefficients.columns)),
-        _baseline(sample),
+        _baseline(sample, METRICS[path.model]),
         inference.held_out(path, sample) if inferred else None,
     )
 
 
-def _baseline(sample: Sample) -> float:
-    if isinstance(sample.target, Categorical):
+def _baseline(sample: Sample, metric: str) -> float:
+    if metric == "accuracy":
         counts = np.bincount(sample.target.codes, sample.weights)
         return float(counts.max() / counts.sum())
-    return 0.5 if isinstance(sample.target, Survival) else 0.0
+    return 0.5 if metric == "concordance" else 0.0
 
 
 def _encoded(path: SelectionPath, sample: Sample) -> Sample:

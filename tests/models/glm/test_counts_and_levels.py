@@ -10,7 +10,11 @@ import pytest
 from scipy import stats
 
 from dropstep import NegativeBinomial, Ordinal, Poisson, SelectionPath, compare, infer, select
+from dropstep.data.sample import Rows
+from dropstep.models.families import FAMILIES
+from dropstep.models.glm.family import LikelihoodFamily
 from dropstep.models.glm.ordinal import MAX_LEVELS
+from dropstep.parameters import Parameters
 from dropstep.result import Coefficients
 from models.glm.test_streamed import check
 from sources import arrow
@@ -147,6 +151,30 @@ def test_intervals_of_counts() -> None:
     errors = dict(zip(fit.names, fit.std_error, strict=True))
     for row in found.rows:
         assert row.std_error == pytest.approx(errors[row.name], rel=0.3)
+
+
+def test_metrics_of_other_rows() -> None:
+    frame, other = table(18), table(19)
+    numbers = FEATURES[:5]
+    for y, model in (("count", "negative_binomial"), ("level", "ordinal")):
+        path = select(frame[numbers], frame[y], model=model, criterion="bic")
+        fit, family = coefficients(path), FAMILIES[model]
+        assert isinstance(family, LikelihoodFamily)
+        sample = family.sample(other[numbers], other[y], Rows(), Parameters())
+        eta = other[list(path.selected_names)].to_numpy() @ fit.coef + (fit.intercept or 0.0)
+        found = family.measure(sample, eta[:, None], fit)
+        if y == "level":
+            level, pairs = other[y].to_numpy(), np.subtract.outer(eta, eta)
+            higher = level[:, None] > level
+            expected = (np.sum(pairs[higher] > 0) + 0.5 * np.sum(pairs[higher] == 0)) / np.sum(higher)
+        else:
+            mean = other[y].mean()
+            # the deviance is relative to the saturated Poisson likelihood, which does not depend on the fit
+            shares = [fit.theta / (fit.theta + m) for m in (np.exp(eta), mean)]
+            loglik = [stats.nbinom.logpmf(other[y], fit.theta, share).sum() for share in shares]
+            saturated = stats.poisson.logpmf(other[y], np.maximum(other[y], 1e-300)).sum()
+            expected = 1 - (saturated - loglik[0]) / (saturated - loglik[1])
+        assert found == pytest.approx(expected, rel=1e-9)
 
 
 # --- quasi-Poisson ---------------------------------------------------------------------------------------------------

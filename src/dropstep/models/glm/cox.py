@@ -428,3 +428,21 @@ class Cox(LikelihoodFamily):
         gone, used = (self.local(sample.at(rows), eta[rows])[0].deviance for rows in (train, both))
         events = float(row_weights(sample, test) @ sample.target.event[test])
         return {"partial_deviance": (used - gone) / max(events, 1.0)}
+
+    def measure(self, sample: Sample, eta: Floats, fit: Coefficients) -> float:
+        return concordance(sample.target, eta[:, 0], sample.weights, sample.strata)
+
+
+def concordance(target: Survival, risk: Floats, weights: Floats | None = None, strata: Any = None) -> float:
+    """Harrell's c: share of the usable pairs in which the row with the earlier event has the larger risk.
+
+    A row that is censored at the time of an event has outlived it. Pairs of different strata are not usable.
+    """
+    w, stratum = np.ones(len(risk)) if weights is None else weights, as_strata(strata, len(risk))
+    concordant = usable = 0.0
+    for i in np.flatnonzero(target.event):
+        outlives = (target.time > target.time[i]) | ((target.time == target.time[i]) & ~target.event)
+        outlives &= stratum == stratum[i]
+        usable += w[i] * w[outlives].sum()
+        concordant += w[i] * w[outlives] @ ((risk[outlives] < risk[i]) + 0.5 * (risk[outlives] == risk[i]))
+    return float(concordant / usable) if usable else 0.5

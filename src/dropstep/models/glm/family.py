@@ -282,6 +282,23 @@ class LikelihoodFamily(ABC):
     def losses(self, sample: Sample, fold: Fold, columns: Sequence[int], fit: Coefficients) -> Losses:
         """Losses on the test rows of a fold by name: the one that is minimised, then others."""
 
+    @abstractmethod
+    def measure(self, sample: Sample, eta: Floats, fit: Coefficients) -> float:
+        """How well a fit predicts other rows, by the metric of the family; larger is better.
+
+        Parameters
+        ----------
+        sample : Sample
+            The rows.
+        eta : ndarray of shape (n_rows, n_functions)
+            Their linear predictors, offset included.
+        fit : Coefficients
+
+        Returns
+        -------
+        float
+        """
+
     def at(self, sample: Sample, rows: NDArray[np.intp]) -> Sample:
         """The sample of some rows."""
         return sample.at(rows)
@@ -314,6 +331,19 @@ class NumberFamily(LikelihoodFamily):
         eta = predictor(sample, np.arange(n), fit) + as_offset(sample.offset, n)
         deviance = self.local(sample.at(test), eta[test], fit)[0].deviance
         return {"mean_deviance": float(deviance) / float(row_weights(sample, test).sum())}
+
+    def measure(self, sample: Sample, eta: Floats, fit: Coefficients) -> float:
+        """The share of the deviance without features, at the rate of these rows, that a fit explains."""
+        n = sample.n_rows
+        w, offset = row_weights(sample, np.arange(n)), as_offset(sample.offset, n)
+        null = offset + self.null_log_rate(sample.target, w, np.exp(offset))
+        with np.errstate(over="ignore"):  # of fits that diverge
+            found, without = (self.local(sample, values, fit)[0].deviance for values in (eta[:, 0], null))
+        return 1 - found / without
+
+    def null_log_rate(self, y: Floats, weights: Floats, exposure: Floats) -> float:
+        """The intercept of a fit without features, by rows and what they are exposed to."""
+        return float(np.log(weights @ y / (weights @ exposure)))
 
 
 @dataclass(frozen=True)
@@ -349,6 +379,13 @@ class ClassFamily(LikelihoodFamily):
         scores = self.class_scores(eta, as_offset(sample.offset, sample.table.n_rows)[test], fit)
         assert fit.classes is not None
         return class_losses(sample, test, scores, fit.classes)
+
+    def measure(self, sample: Sample, eta: Floats, fit: Coefficients) -> float:
+        """The share of the rows whose class is the most probable one."""
+        scores = self.class_scores(eta, np.zeros(len(eta)), fit)
+        labels, target = np.array(fit.classes)[scores.argmax(axis=1)], sample.target
+        weights = row_weights(sample, np.arange(sample.n_rows))
+        return float(np.average(labels == target.labels[target.codes], weights=weights))
 
 
 def present(weights: Floats | None, n: int) -> tuple[NDArray[np.intp], Floats]:

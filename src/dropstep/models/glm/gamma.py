@@ -110,5 +110,8 @@ class Gamma(NumberFamily):
             "remove these rows, or use model='poisson' for counts and model='linear' otherwise",
         )
 
+    def null_log_rate(self, y: Floats, weights: Floats, exposure: Floats) -> float:
+        return float(np.log(np.average(y / exposure, weights=weights)))
+
     def likelihood(self, y: Any, weights: Floats, offset: Floats, about: About) -> GammaTimes:
         return GammaTimes(y, weights, offset)

@@ -22,6 +22,7 @@ from dropstep.models.glm.family import About, ClassFamily
 from dropstep.models.glm.likelihood import LONG_STEP, Likelihood, WithNuisance
 from dropstep.models.glm.model import GeneralizedLinear
 from dropstep.models.glm.newton import solve
+from dropstep.models.held_out import row_weights
 from dropstep.parameters import Parameters
 from dropstep.result import Coefficients
 
@@ -59,7 +60,7 @@ def _log_difference(upper: Tail, lower: Tail) -> Floats:
     """log(F(u) - F(l)) from the tail in which it keeps its digits."""
     left = upper.cdf < lower.sf
     large, small = np.where(left, upper.cdf, lower.sf), np.where(left, lower.cdf, upper.sf)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         gap = small - large  # negative; -inf at the ends of the scale
         return np.where(gap < 0, large + np.log(-np.expm1(gap)), np.where(gap == 0, -np.inf, np.nan))
 
@@ -257,7 +258,7 @@ class Ordinal(ClassFamily):
     title = "ordinal regression"
     description = "ordinal regression of an ordered target, with the same coefficients for all levels"
     effect = "odds ratio"
-    metric = "rank correlation"
+    metric = "concordance"
     r = "MASS::polr()"
     leading = "a threshold"
 
@@ -304,6 +305,20 @@ class Ordinal(ClassFamily):
 
     def class_scores(self, eta: Floats, offset: Floats, fit: Coefficients) -> Floats:
         return level_scores(eta[:, 0] + offset, fit)
+
+    def measure(self, sample: Sample, eta: Floats, fit: Coefficients) -> float:
+        """Share of the pairs of rows of different levels in which the higher one has the larger linear predictor."""
+        target, w = sample.target, row_weights(sample, np.arange(sample.n_rows))
+        order = np.argsort(eta[:, 0], kind="stable")
+        values, codes, w = eta[order, 0], target.codes[order], w[order]
+        below = np.zeros((len(w) + 1, len(target.labels)))  # weights of each level among the smallest values
+        np.cumsum(w[:, None] * (codes[:, None] == np.arange(len(target.labels))), axis=0, out=below[1:])
+        lower, upper = (below[np.searchsorted(values, values, side=side)].cumsum(axis=1) for side in ("left", "right"))
+        first, at = np.arange(len(w)), codes - 1
+        concordant = np.where(codes > 0, (lower[first, at] + upper[first, at]) / 2, 0.0)
+        usable = np.where(codes > 0, below[-1].cumsum()[at], 0.0)
+        total = float(w @ usable)
+        return float(w @ concordant) / total if total else 0.5
 
     def notes(self, model: GeneralizedLinear) -> Iterator[str]:
         """Doubts about proportional odds, by the score test of coefficients that differ between thresholds."""
