@@ -18,10 +18,10 @@ from sklearn.datasets import load_breast_cancer, load_digits
 
 from dropstep import MallowsCp, SelectionPath, select
 from dropstep.data.table import Table
-from dropstep.evaluation.assess import assess, with_equivalents
 from dropstep.report import save_report
 from dropstep.report.text import table
 from dropstep.report.verdict import next_step, verdict
+from dropstep.resampling.assess import assess, with_equivalents
 
 Floats = NDArray[np.float64]
 T = TypeVar("T")

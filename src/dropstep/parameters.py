@@ -92,12 +92,12 @@ def _is_positive(value: Any) -> bool:
 
 def _divides_rows(value: Any) -> bool:
     if isinstance(value, bool | Integral):
-        return N_FOLDS.contains(value)
+        return NUMBER_OF_FOLDS.contains(value)
     return hasattr(value, "split") or isinstance(value, Iterable)  # text has `split`: scikit-learn refuses it
 
 
 SECONDS = Domain("a positive number of seconds", _is_positive, float)
-N_FOLDS = whole(2)
+NUMBER_OF_FOLDS = whole(2)
 FOLDS = Domain("an integer from 2, a splitter or an iterable of folds", _divides_rows)
 PROCESSES = Domain(
     "an integer from 1, or -1 for one process per core", lambda value: is_whole(value) and value != 0, int
@@ -364,7 +364,7 @@ class Parameters:
             "N",
             commands=("select",),
             section="estimators",
-            domain=N_FOLDS,
+            domain=NUMBER_OF_FOLDS,
         ),
     )
     n_jobs: int | None = parameter(

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dropstep.data.groups import Choice
 from dropstep.data.sample import Features, Rows
 from dropstep.models.base import Choices, Family, FamilyModel, Problem, Units
 from dropstep.models.capabilities import offered
-from dropstep.models.families import as_family
-from dropstep.models.resampling import CrossValidates, Evaluation, Resamples, SearchEndedError, never
+from dropstep.models.evaluation import CrossValidates, Evaluation, Resamples, SearchEndedError, never
 from dropstep.parameters import RESOURCES, Parameters, checked_seed, non_default
 from dropstep.result import Step, StopReason
 from dropstep.search.calibrated import Knockoffs, Permutation
@@ -23,15 +21,6 @@ from dropstep.search.strategies import Steps, Strategy, as_strategy
 
 Callback = Callable[[Step], bool | None]
 Progress = Callable[[int, int], bool | None]
-
-
-def prepared(X: Any, y: Any, rows: Rows, given: Parameters) -> tuple[Family, Any]:
-    """The family of a model, and the validated sample of a table: for what repeats a selection on parts of the rows."""
-    family = as_family(given.model)
-    with Limits(None) as limits:  # groups divide rows into parts here, whatever the criterion
-        report, alone = FitReport(None, limits), replace(rows, groups=None)
-        family = evaluated(family, replace(given, n_jobs=None), alone, report)
-    return family, family.sample(X, y, rows, given)
 
 
 def evaluated(family: Family, given: Parameters, rows: Rows, report: FitReport) -> Family:
@@ -157,21 +146,6 @@ def searching(
         refused = {"groups": choice.members, "include": choice.include or None, "max_features": given.max_features}
         strategy, notes = knockoff_path(enter, search, problem, refused, checked_seed(given.random_state))
     return Searching(model, search, strategy, name, tuple(numbers_like_levels(info, vars(given))), notes)
-
-
-def searched(
-    family: Family, sample: Any, given: Parameters, problem: Problem | None = None, make: type[Search] = Search
-) -> tuple[Search, dict[int, tuple[int, ...]]]:
-    """A search over a sample that has ended, and the last selection of each size that it visited, in order of visit."""
-    max_features = checked_max(given.max_features, len(sample.choice.include))
-    problem = family.problem(sample, given.solver, max_features) if problem is None else problem
-    visited: dict[int, tuple[int, ...]] = {}
-    with closing(searching(sample, problem, given, max_features, make)) as started:
-        search = started.search
-        for _ in started.steps():
-            visited.pop(len(search.selected), None)  # kept in the order of the visits
-            visited[len(search.selected)] = tuple(search.selected)
-    return search, visited
 
 
 def run(started: Searching, report: FitReport, callback: Callback | None) -> Iterator[Step]:

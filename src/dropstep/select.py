@@ -16,8 +16,8 @@ from dropstep.data.sources import RowSource
 from dropstep.data.sources.sample import SourceSample
 from dropstep.models.base import FamilyModel, Problem
 from dropstep.models.capabilities import Fitted, offered
+from dropstep.models.evaluation import Resamples
 from dropstep.models.families import as_family
-from dropstep.models.resampling import Resamples
 from dropstep.parameters import checked_parameters, non_default, with_parameters
 from dropstep.result import Coefficients, NearestMove, SelectionPath, Step, StopReason, Subset, Subsets, feature_names
 from dropstep.running import Callback, FitReport, Progress, Searching, checked_max, evaluated, run, searching

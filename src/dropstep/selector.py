@@ -23,9 +23,9 @@ from dropstep.data.sample import Rows
 from dropstep.data.sources import RowSource
 from dropstep.models.capabilities import offered
 from dropstep.models.estimator.family import Estimator, is_estimator
+from dropstep.models.evaluation import Resamples
 from dropstep.models.families import as_family
 from dropstep.models.least_squares.family import LeastSquaresFamily
-from dropstep.models.resampling import Resamples
 from dropstep.parameters import NAMES, Parameters, checked_parameters, documented
 from dropstep.result import SelectionPath, Step
 from dropstep.select import select

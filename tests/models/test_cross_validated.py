@@ -28,8 +28,8 @@ from benchmarks.cross_validation import agreement, by_rival, random_table, sets_
 from dropstep import Estimator, Moments, Significance, StandardErrors, select
 from dropstep.data.sample import Rows
 from dropstep.models.base import CriterionInfo, Units
+from dropstep.models.evaluation import Evaluation
 from dropstep.models.families import FAMILIES
-from dropstep.models.resampling import Evaluation
 from dropstep.parameters import Parameters
 from dropstep.search.rules import as_rules
 from dropstep.search.search import Search

@@ -9,8 +9,8 @@ from dropstep import __version__
 from dropstep.cli import facts, output
 from dropstep.cli.design import Design, read_design
 from dropstep.cli.naming import in_options, parameters_of
-from dropstep.evaluation.compare import compare
-from dropstep.evaluation.comparison import ALL, NONE, Row
+from dropstep.resampling.comparison import Row, compare
+from dropstep.result import ALL, NONE
 from dropstep.search.strategies import ONE_MOVE_AT_A_TIME
 
 SCHEMA = "dropstep.compare/3"

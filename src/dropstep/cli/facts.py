@@ -9,11 +9,11 @@ from typing import Any
 from dropstep import __version__
 from dropstep.cli import output
 from dropstep.cli.table_input import AnyDesign
+from dropstep.data.division import N_FOLDS
 from dropstep.data.target import MODELS
+from dropstep.models.evaluation import Resamples
 from dropstep.models.families import as_family
-from dropstep.models.folds import N_FOLDS
 from dropstep.models.least_squares.problem import choose_solver
-from dropstep.models.resampling import Resamples
 from dropstep.report.text import printable
 from dropstep.search.strategies import as_strategy
 from dropstep.wording import counted, shortened

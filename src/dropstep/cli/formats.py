@@ -18,8 +18,8 @@ from dropstep.result import STABLE, Coefficients, Evidence, SelectionPath, Step
 from dropstep.wording import counted, plain_names
 
 if TYPE_CHECKING:
-    from dropstep.evaluation.holdout import HeldOut
-    from dropstep.evaluation.stability import Stability
+    from dropstep.resampling.holdout import Holdout
+    from dropstep.resampling.stability import Stability
 
 SCHEMA = "dropstep.select/3"
 MAX_SHARES = 10  # features whose stability is listed
@@ -31,7 +31,7 @@ class Certainty:
     """What was computed in addition to a path, by the options of that name and for the report; None if it was not."""
 
     stability: Stability | None = None
-    holdout: HeldOut | None = None
+    holdout: Holdout | None = None
     evidence: Evidence | None = None
 
 
@@ -262,7 +262,7 @@ def _stability_data(found: Stability) -> dict[str, Any]:
     }
 
 
-def _holdout_data(found: HeldOut) -> dict[str, Any]:
+def _holdout_data(found: Holdout) -> dict[str, Any]:
     inference = found.inference
     return {
         "n_rows": found.n_rows,

@@ -27,7 +27,7 @@ from dropstep.cli.values import (
 from dropstep.models.families import MODELS
 from dropstep.models.glm.criteria import CRITERIA as OF_LIKELIHOODS
 from dropstep.models.least_squares.criteria import CRITERIA
-from dropstep.parameters import DEFAULTS, ENTRIES, N_FOLDS, SEED, Command, whole
+from dropstep.parameters import DEFAULTS, ENTRIES, NUMBER_OF_FOLDS, SEED, Command, whole
 from dropstep.readers import ReadError, read_names
 from dropstep.readers.columns import MISSING
 from dropstep.report.text import printable
@@ -283,7 +283,7 @@ def _add_compare(parser: Parser) -> None:
     _add_columns(search)
 
     folds = _section(parser, "cross-validation")
-    folds("--folds", "number of folds (default: 5)", "N", N_FOLDS.read, default=5)
+    folds("--folds", "number of folds (default: 5)", "N", NUMBER_OF_FOLDS.read, default=5)
     folds("--seed", "random seed of the folds (default: 0)", "N", SEED.read, default=0)
     folds("--groups-column", "keep rows with the same value in one fold", "COL")
     folds("--svm", "for classes, also report a support vector machine")

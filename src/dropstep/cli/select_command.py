@@ -128,7 +128,7 @@ def _split(design: AnyDesign, args: argparse.Namespace) -> tuple[AnyDesign, Desi
         return design, None
     if args.holdout is None:
         return design, None
-    from dropstep.evaluation.holdout import rows_held_out
+    from dropstep.resampling.holdout import rows_held_out
 
     outside = rows_held_out(design.sample, args.holdout, args.random_state or 0)
     n = int(outside.sum())
@@ -149,14 +149,14 @@ def _certainty(design: AnyDesign, outside: Design | None, path: SelectionPath, a
     """Stability on the rows of the selection, and the score on the rows that were held out, if requested."""
     repeated = held = None
     if isinstance(design, Design) and args.stability is not None:
-        from dropstep.evaluation.stability import stability
+        from dropstep.resampling.stability import stability
 
         given = parameters_of(args) | {"max_time": None, "checkpoint": None} | design.parameters
         repeated = stability(**design.data(), n_pairs=args.stability // 2, **given)
     if outside is not None:
-        from dropstep.evaluation.holdout import held_out
+        from dropstep.resampling.holdout import score_held_out
 
-        held = held_out(path, outside.table, outside.y, outside.rows)
+        held = score_held_out(path, outside.table, outside.y, outside.rows)
     return Certainty(repeated, held)
 
 
@@ -166,7 +166,7 @@ def _assessed(
     """Stability and held-out error for the report; None without a report."""
     if not args.report or args.no_check or not isinstance(design, Design):
         return None
-    from dropstep.evaluation.assess import assess
+    from dropstep.resampling.assess import assess
 
     progress.restart()
     evidence = assess(path, **design.data(), tick=progress.update, known=found.stability)

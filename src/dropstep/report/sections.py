@@ -23,8 +23,8 @@ from dropstep.result import STABLE, Coefficients, Evidence, SelectionPath, Step,
 from dropstep.wording import counted
 
 if TYPE_CHECKING:
-    from dropstep.evaluation.holdout import HeldOut
-    from dropstep.evaluation.stability import Stability
+    from dropstep.resampling.holdout import Holdout
+    from dropstep.resampling.stability import Stability
 
 
 PACKAGES = ("dropstep", "numpy", "scipy", "scikit-learn")
@@ -541,7 +541,7 @@ def stability_sentences(found: Stability, path: SelectionPath) -> str:
     return " ".join(sentences)
 
 
-def holdout_sentences(found: HeldOut) -> str:
+def holdout_sentences(found: Holdout) -> str:
     """The result on held-out rows, in plain words."""
     text = (
         f"On {found.n_rows} rows that took no part in the selection, {METRICS[found.metric]} is {number(found.score)}."

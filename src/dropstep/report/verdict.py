@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dropstep.report.text import number
-from dropstep.result import ALL, NONE, SELECTION, STABLE, Evidence, HeldOut, SelectionPath, StopReason
+from dropstep.result import ALL, NONE, SELECTION, Evidence, HeldOut, SelectionPath, StopReason, is_stable
 from dropstep.wording import counted
 
 SMALL, LARGE = 0.1, 0.5  # shares of a loss: gains below and from which they are called small and large
@@ -165,4 +165,4 @@ def unstable(path: SelectionPath, evidence: Evidence) -> tuple[int, ...]:
     if evidence.frequencies is None:
         return ()
     included = {j for step in path.steps if step.phase == "start" for j in step.features}
-    return tuple(j for j in path.selected if evidence.frequencies[j] < STABLE - 1e-9 and j not in included)
+    return tuple(j for j in path.selected if not is_stable(evidence.frequencies[j]) and j not in included)

@@ -9,7 +9,7 @@ import numpy as np
 
 from dropstep.models.base import Floats, Indices, Model
 from dropstep.models.capabilities import BestSets, Bounds
-from dropstep.models.resampling import SearchEndedError
+from dropstep.models.evaluation import SearchEndedError
 from dropstep.search.moves import exceeds, feasible_gains
 from dropstep.search.search import Search
 from dropstep.search.sets import Optimum, ScoredSet, Units

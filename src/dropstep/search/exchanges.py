@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from dropstep.models.base import Indices, Scan
-from dropstep.models.resampling import Resampled
+from dropstep.models.evaluation import Resampled
 from dropstep.result import StopReason
 from dropstep.search.moves import Move, exceeds, feasible_gains, first_best, removal_of
 from dropstep.search.search import Search

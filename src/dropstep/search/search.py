@@ -13,7 +13,7 @@ import numpy as np
 
 from dropstep.models.base import TIE, Bools, Indices, Model, Scan, Units
 from dropstep.models.capabilities import CheapScans, StartsFromAll, offered
-from dropstep.models.resampling import FoldMeans, Resampled, SearchEndedError, never
+from dropstep.models.evaluation import FoldMeans, Resampled, SearchEndedError, never
 from dropstep.result import Action, NearestMove, PartialTest, Phase, Step, StopReason
 from dropstep.search.calibrated import Permutation
 from dropstep.search.moves import Move, NearTie, addition_of, exceeds, feasible_gains, first_best, near_tie, removal_of

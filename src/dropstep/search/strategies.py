@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dropstep.models.resampling import SearchEndedError
+from dropstep.models.evaluation import SearchEndedError
 from dropstep.result import Phase, Step, StopReason
 from dropstep.search.best_sets import optimum
 from dropstep.search.branches import Branch, best_branch, best_children, grown

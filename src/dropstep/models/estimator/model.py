@@ -12,7 +12,7 @@ from dropstep.models.base import CriterionInfo, Floats, Indices, Scan, Units
 from dropstep.models.estimator.fits import Columns, Fits, Task
 from dropstep.models.estimator.ordering import LinearOrdering
 from dropstep.models.estimator.racing import Race, mean_differences, race
-from dropstep.result import StopReason
+from dropstep.result import StopReason, standard_error
 
 
 class CrossValidated:
@@ -72,8 +72,7 @@ class CrossValidated:
     @property
     def score_std_error(self) -> float | None:
         """Standard error of the mean over folds; None for a single fold."""
-        scores = self._fold_scores(self._present)
-        return float(scores.std(ddof=1) / math.sqrt(len(scores))) if len(scores) > 1 else None
+        return float(standard_error(self._fold_scores(self._present))) if self.n_folds > 1 else None
 
     @property
     def n_folds(self) -> int:

@@ -16,13 +16,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dropstep.data.division import Fold
 from dropstep.data.response import Survival, as_columns, as_offset, as_strata, as_survival
 from dropstep.data.sample import Rows, Sample
 from dropstep.data.sources.sample import SourceSample
-from dropstep.models.folds import Fold
+from dropstep.models.evaluation import Losses, predictor, row_weights
 from dropstep.models.glm.family import About, LikelihoodFamily, present
 from dropstep.models.glm.likelihood import Likelihood, Local
-from dropstep.models.held_out import Losses, predictor, row_weights
 from dropstep.parameters import Parameters
 from dropstep.result import Coefficients
 

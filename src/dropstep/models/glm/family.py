@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dropstep.data.division import Fold
 from dropstep.data.matrices.base import Matrix
 from dropstep.data.matrices.dense import Dense
 from dropstep.data.moments import Moments
-from dropstep.data.response import Survival, as_offset
+from dropstep.data.response import as_offset
 from dropstep.data.sample import Rows, Sample, sample_of
 from dropstep.data.sources import RowSource
 from dropstep.data.sources.sample import SourceSample, source_sample
 from dropstep.data.target import Categorical, Continuous, as_target
 from dropstep.models.base import Bools, Choices, Units
-from dropstep.models.folds import Fold, folds_of
+from dropstep.models.evaluation import Losses, class_losses, predictor, row_weights
 from dropstep.models.glm.design import Design, design_of
 from dropstep.models.glm.likelihood import Likelihood, Local
 from dropstep.models.glm.model import GeneralizedLinear
 from dropstep.models.glm.notes import notes
-from dropstep.models.held_out import Losses, class_losses, predictor, row_weights
 from dropstep.parameters import Parameters
 from dropstep.result import Coefficients
 
@@ -256,28 +256,6 @@ class LikelihoodFamily(ABC):
 
     # --- evaluation --------------------------------------------------------------------------------------------------
 
-    def folds(self, sample: Sample, cv: Any) -> tuple[Fold, ...]:
-        """The folds of a sample; classes, and events of survival times, are stratified."""
-        target, groups = sample.target, sample.groups
-        y = np.zeros(sample.table.n_rows, dtype=np.intp)
-        if isinstance(target, Categorical):
-            y = target.codes
-        elif isinstance(target, Survival):
-            y = target.event.astype(np.intp)
-        classes = isinstance(target, Categorical | Survival)
-        split = {} if groups is None else {"groups": groups}
-        return folds_of(
-            cv, sample.table.matrix.native(), y, classes=classes, grouped=groups is not None, split_params=split
-        )
-
-    def training(
-        self, sample: Sample, folds: Sequence[Fold], solver: str, max_features: int | None
-    ) -> Iterator[tuple[Sample, LikelihoodProblem | StreamedProblem]]:
-        """The samples and the problems of the training rows."""
-        for train, _ in folds:
-            part = sample.at(train)
-            yield part, self.problem(part, solver, max_features)
-
     @abstractmethod
     def losses(self, sample: Sample, fold: Fold, columns: Sequence[int], fit: Coefficients) -> Losses:
         """Losses on the test rows of a fold by name: the one that is minimised, then others."""
@@ -298,10 +276,6 @@ class LikelihoodFamily(ABC):
         -------
         float
         """
-
-    def at(self, sample: Sample, rows: NDArray[np.intp]) -> Sample:
-        """The sample of some rows."""
-        return sample.at(rows)
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,11 @@ from scipy import special
 from dropstep.data.sample import Rows, Sample
 from dropstep.data.sources.sample import SourceSample
 from dropstep.data.target import Categorical, as_target, as_values
+from dropstep.models.evaluation import row_weights
 from dropstep.models.glm.family import About, ClassFamily
 from dropstep.models.glm.likelihood import LONG_STEP, Likelihood, WithNuisance
 from dropstep.models.glm.model import GeneralizedLinear
 from dropstep.models.glm.newton import solve
-from dropstep.models.held_out import row_weights
 from dropstep.parameters import Parameters
 from dropstep.result import Coefficients
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -16,7 +15,7 @@ from dropstep.models.least_squares.held_out_errors import HeldOutErrors
 from dropstep.models.least_squares.held_out_log_scores import HeldOutLogScores
 from dropstep.models.least_squares.model import LeastSquares
 from dropstep.models.least_squares.problem import Problem
-from dropstep.result import Coefficients, StopReason
+from dropstep.result import Coefficients, StopReason, standard_error
 
 FEW_DIGITS = 1e-8  # relative held-out error below which it is computed from rows instead of moments
 EXACT = 1e-24  # relative held-out error that is rounding
@@ -83,8 +82,7 @@ class CrossValidatedLeastSquares:
     @property
     def score_std_error(self) -> float | None:
         """Standard error of the mean over folds; None for a single fold."""
-        scores = self._fold_scores
-        return float(scores.std(ddof=1) / math.sqrt(len(scores))) if len(scores) > 1 else None
+        return float(standard_error(self._fold_scores)) if self.n_folds > 1 else None
 
     @property
     def n_folds(self) -> int:
@@ -153,7 +151,7 @@ class CrossValidatedLeastSquares:
     def _scan(self, units: Indices, changes: Floats, feasible: Bools, reason: StopReason | None) -> Scan:
         """Means of the changes of the fold scores, with their standard errors."""
         gains = changes if self.greater_is_better else -changes
-        std_errors = gains.std(axis=0, ddof=1) / math.sqrt(len(gains)) if len(gains) > 1 else None
+        std_errors = standard_error(gains) if len(gains) > 1 else None
         mean = gains.mean(axis=0)
         return Scan(units, mean, feasible, n_evaluations=len(units), std_errors=std_errors, reason=reason)
 

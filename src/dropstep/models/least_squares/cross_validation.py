@@ -9,16 +9,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dropstep.data.division import Fold, sample_folds
 from dropstep.data.moments import Moments
 from dropstep.data.sample import Rows, Sample
 from dropstep.data.sources import RowSource
 from dropstep.models.base import Bools, Choices, Units
-from dropstep.models.folds import Fold
-from dropstep.models.held_out import Losses
+from dropstep.models.evaluation import Evaluation, Losses
 from dropstep.models.least_squares.cross_validated import CrossValidatedLeastSquares, Parts
 from dropstep.models.least_squares.family import LeastSquaresFamily, LeastSquaresProblem
-from dropstep.models.least_squares.fold_problems import fold_problems, refuse_missing_classes, sample_folds
-from dropstep.models.resampling import Evaluation
+from dropstep.models.least_squares.fold_problems import fold_problems, refuse_missing_classes
 from dropstep.parameters import Parameters
 from dropstep.result import Coefficients
 
@@ -63,25 +62,9 @@ class CrossValidatedFamily:
         limit = max_features if sample.choice.members is None and sample.encoding is None else None
         return CrossValidatedProblem(fold_problems(sample, folds, solver, limit), sample, folds, solver, max_features)
 
-    def folds(self, sample: Sample, cv: Any) -> tuple[Fold, ...]:
-        """The folds of a sample."""
-        return sample_folds(sample, cv)
-
-    def training(
-        self, sample: Sample, folds: Sequence[Fold], solver: Any, max_features: int | None
-    ) -> Iterator[tuple[Sample, CrossValidatedProblem]]:
-        """The problems of the training rows, each with folds of its own."""
-        for train, _ in folds:
-            part = sample.at(train)
-            yield part, self.problem(part, solver, max_features)
-
     def losses(self, sample: Sample, fold: Fold, columns: Sequence[int], fit: Coefficients) -> Losses:
         """Mean squared error and its root; log loss and error rate of classes."""
         return LeastSquaresFamily(self.kind).losses(sample, fold, columns, fit)
-
-    def at(self, sample: Sample, rows: NDArray[np.intp]) -> Sample:
-        """The sample of some rows."""
-        return sample.at(rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dropstep.data.division import Fold
 from dropstep.data.groups import as_choice
 from dropstep.data.leakage import SUSPICIOUS, determining, determining_note
 from dropstep.data.moments import Moments
@@ -20,18 +21,17 @@ from dropstep.data.sources import RowSource
 from dropstep.data.sources.sample import SourceSample, source_sample
 from dropstep.data.target import Categorical, Continuous, Target, as_target
 from dropstep.models.base import Bools, Choices, Family, Floats, Units
-from dropstep.models.folds import Fold
-from dropstep.models.held_out import Losses, class_losses, predictor, row_weights
+from dropstep.models.base import Problem as SearchProblem
+from dropstep.models.evaluation import Evaluation, Losses, class_losses, predictor, problems_one_by_one, row_weights
 from dropstep.models.least_squares.blocks import MomentBlocks, blocks_of, prefers_blocks
 from dropstep.models.least_squares.criteria import Criterion, OfRows, as_criterion
-from dropstep.models.least_squares.fold_problems import fold_problems, lacks_classes, sample_folds, without_lone_rows
+from dropstep.models.least_squares.fold_problems import fold_problems, lacks_classes, without_lone_rows
 from dropstep.models.least_squares.model import LeastSquares
 from dropstep.models.least_squares.notes import notes
 from dropstep.models.least_squares.permutation import PermutedResiduals
 from dropstep.models.least_squares.problem import Problem, choose_solver, from_moments, problem_of
 from dropstep.models.least_squares.row_residuals import RowResiduals
 from dropstep.models.least_squares.rows import RegressionRows
-from dropstep.models.resampling import Evaluation
 from dropstep.parameters import Parameters
 from dropstep.result import Coefficients
 
@@ -105,19 +105,13 @@ class LeastSquaresFamily:
 
         return CrossValidatedFamily(self.kind, evaluation)
 
-    def folds(self, sample: Sample, cv: Any) -> tuple[Fold, ...]:
-        """The folds of a sample."""
-        return sample_folds(sample, cv)
-
     def training(
         self, sample: Sample, folds: Sequence[Fold], solver: Any, max_features: int | None
-    ) -> Iterator[tuple[Sample, LeastSquaresProblem]]:
+    ) -> Iterator[tuple[Features, SearchProblem]]:
         """The problems of the training rows: from the moments of the folds, if a Gram matrix costs less."""
         trimmed = [(without_lone_rows(train, sample.target), test) for train, test in folds]
         if any(lacks_classes(train, sample.target) for train, _ in trimmed):
-            for train, _ in trimmed:
-                part = sample.at(train)
-                yield part, self.problem(part, solver, max_features)
+            yield from problems_one_by_one(self, sample, trimmed, solver, max_features)
             return
         limit = max_features if sample.choice.members is None and sample.encoding is None else None
         for (train, _), fold in zip(trimmed, fold_problems(sample, trimmed, solver, limit)[1], strict=True):
@@ -132,10 +126,6 @@ class LeastSquaresFamily:
         errors = (values.reshape(len(test), -1) - sample.target.values[test]) ** 2
         mse = float(np.average(errors, axis=0, weights=row_weights(sample, test)).mean())
         return {"mse": mse, "rmse": math.sqrt(mse)}
-
-    def at(self, sample: Sample, rows: NDArray[np.intp]) -> Sample:
-        """The sample of some rows."""
-        return sample.at(rows)
 
     def _target(self, y: Any, n_rows: int, weights: Floats | None) -> Target:
         return as_target(y, n_rows, self.kind, weights)

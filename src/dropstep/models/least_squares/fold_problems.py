@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dropstep.data.division import Fold
 from dropstep.data.matrices.base import Exponents, Matrix
 from dropstep.data.moments import Moments, of_matrix, rescaled_like
 from dropstep.data.sample import Sample
 from dropstep.data.table import refuse_missing
 from dropstep.data.target import Categorical, Continuous, Target
-from dropstep.models.folds import Fold, folds_of
 from dropstep.models.least_squares.problem import Problem, from_moments, problem_of, solver_of
 from dropstep.projection.equations import Solver
 
@@ -194,21 +194,6 @@ def without_lone_rows(train: Rows, target: Target) -> Rows:
 def lacks_classes(train: Rows, target: Target) -> bool:
     """Whether training rows lack a class."""
     return isinstance(target, Categorical) and len(np.unique(target.codes[train])) < len(target.labels)
-
-
-def sample_folds(sample: Sample, cv: Any) -> tuple[Fold, ...]:
-    """The folds of a sample; an integer stratifies classes, and keeps groups of rows together."""
-    target, groups = sample.target, sample.groups
-    classes = isinstance(target, Categorical)
-    y = target.codes if isinstance(target, Categorical) else np.zeros(sample.table.n_rows)
-    groups = None if groups is None else np.asarray(groups)
-    if groups is not None and groups.shape != (sample.table.n_rows,):
-        raise ValueError(
-            f"sample_groups must have one label per row ({sample.table.n_rows}); its shape is {groups.shape}"
-        )
-    split = {} if groups is None else {"groups": groups}
-    X = sample.table.matrix.native()
-    return folds_of(cv, X, y, classes=classes, grouped=groups is not None, split_params=split)
 
 
 def take(target: Target, rows: Any) -> Target:

@@ -9,7 +9,7 @@ import numpy as np
 
 from dropstep.data.target import Categorical
 from dropstep.models.base import Floats, Indices
-from dropstep.models.held_out import SMALLEST
+from dropstep.models.evaluation import SMALLEST
 from dropstep.models.least_squares.fold_scores import Block, FoldScores, Reduced
 
 BLOCK_SIZE = 2**21  # logits that are computed at a time

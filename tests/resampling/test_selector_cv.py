@@ -282,7 +282,7 @@ def test_groups_of_rows_change_what_is_selected_inside() -> None:
 def test_a_list_of_folds_cannot_divide_the_training_rows(model) -> None:
     X, y, _ = grouped()
     criterion, folds = "cv" if model == "linear" else "r2", list(KFold(3).split(X))
-    message = "the selection is itself cross-validated, and divides the training rows of each fold again, which a list"
+    message = "the selection is itself cross-validated, and divides each part of the rows again, which a list"
     with pytest.raises(ValueError, match=message):
         SelectorCV(model=model, criterion=criterion, cv=folds).fit(X, y)
     with pytest.raises(ValueError, match=message):
@@ -312,7 +312,10 @@ def test_compare_divides_the_training_rows_by_the_same_splitter() -> None:
     ("parameters", "message"),
     [
         ({"choose": "median"}, "choose must be 'best' or 'one_se'; got 'median'"),
-        ({"checkpoint": "fits"}, "checkpoint applies to a single selection"),
+        (
+            {"checkpoint": "fits"},
+            "checkpoint does not apply to SelectorCV, which repeats the selection; omit",
+        ),
         ({"cv": 1}, "cv must be None or an integer from 2"),
         ({"enter": Knockoffs(0.2)}, "Knockoffs.* chooses the number of features, as SelectorCV does; use Selector"),
     ],
@@ -327,5 +330,7 @@ def test_messages(parameters, message: str) -> None:
 
 def test_moments_have_no_rows() -> None:
     X, y = load_diabetes(return_X_y=True)
-    with pytest.raises(ValueError, match="repeated on parts of the rows, which Moments do not have"):
+    with pytest.raises(
+        ValueError, match="compare repeats the selection on parts of the rows, which Moments do not have"
+    ):
         compare(Moments.of(X, y), None)

@@ -18,8 +18,8 @@ from sklearn.svm import SVC
 
 from dropstep import FBED, Beam, Exhaustive, Knockoffs, Selector, select
 from dropstep.cli import main
-from dropstep.evaluation.compare import compare
-from dropstep.evaluation.comparison import ALL, NONE
+from dropstep.resampling.comparison import compare
+from dropstep.result import ALL, NONE
 from dropstep.search.strategies import ONE_MOVE_AT_A_TIME
 from mixed_tables import ugly
 

@@ -10,11 +10,12 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 
 from dropstep import Moments, SelectorCV, audit, compare, infer, select, stability
+from dropstep.data import division
 from dropstep.data.sample import Rows, Sample
-from dropstep.evaluation import observations
-from dropstep.evaluation.halves import repeated
 from dropstep.models.estimator.family import EstimatorSample
 from dropstep.models.least_squares.blocks import union
+from dropstep.parameters import Parameters
+from dropstep.resampling.resampler import Resampler
 
 
 def noisy(n, p, seed=0):
@@ -24,7 +25,7 @@ def noisy(n, p, seed=0):
 
 
 def of(X, y, model="linear", **per_row):
-    return repeated(X, y, Rows(**per_row), {"model": model}, "stability")
+    return Resampler.of(X, y, Rows(**per_row), Parameters(model=model), "stability")
 
 
 # --- weights ---------------------------------------------------------------------------------------------------------
@@ -33,12 +34,12 @@ def of(X, y, model="linear", **per_row):
 def test_weights_are_frequencies_of_observations_that_are_drawn_one_by_one():
     X, y = noisy(40, 3)
     weights = np.random.default_rng(1).integers(0, 6, 40).astype(float)
-    work = of(X, y, weights=weights)
-    drawn = work.observations
+    resampler = of(X, y, weights=weights)
+    drawn = resampler.observations
     assert drawn.n == weights.sum()
     assert drawn.has_copies
     part = drawn.deal(2, np.random.default_rng(0))
-    halves = [work.part(np.flatnonzero(part == i)) for i in (0, 1)]
+    halves = [resampler.part(np.flatnonzero(part == i)) for i in (0, 1)]
     totals = [half.weights.sum() for half in halves]
     assert abs(totals[0] - totals[1]) <= 1
     assert sum(totals) == weights.sum()
@@ -79,30 +80,30 @@ def test_a_table_of_frequencies_is_as_stable_as_its_rows():
 def test_weights_that_are_not_whole_numbers_stay_with_their_row():
     X, y = noisy(40, 3)
     weights = np.linspace(0.0, 2.5, 40)
-    work = of(X, y, weights=weights)
-    assert work.observations.n == 39
-    assert not work.observations.has_copies
-    part = work.part(np.arange(20))
+    resampler = of(X, y, weights=weights)
+    assert resampler.observations.n == 39
+    assert not resampler.observations.has_copies
+    part = resampler.part(np.arange(20))
     np.testing.assert_allclose(part.weights, weights[1:21])
 
 
 def test_weights_that_are_very_large_are_drawn_in_parcels(monkeypatch):
-    monkeypatch.setattr(observations, "MAX_OBSERVATIONS", 1000)
+    monkeypatch.setattr(division, "MAX_OBSERVATIONS", 1000)
     X, y = noisy(40, 3)
     weights = np.full(40, 3000.0)
     weights[0] = 0
-    work = of(X, y, weights=weights)
-    assert 1000 <= work.observations.n <= 1040
-    part = work.observations.deal(2, np.random.default_rng(0))
-    halves = [work.part(np.flatnonzero(part == i)) for i in (0, 1)]
+    resampler = of(X, y, weights=weights)
+    assert 1000 <= resampler.observations.n <= 1040
+    part = resampler.observations.deal(2, np.random.default_rng(0))
+    halves = [resampler.part(np.flatnonzero(part == i)) for i in (0, 1)]
     assert sum(half.weights.sum() for half in halves) == pytest.approx(weights.sum())
     assert halves[0].weights.sum() == pytest.approx(weights.sum() / 2, rel=0.01)
 
 
 def test_weights_of_an_estimator_stay_with_their_row():
     X, y = noisy(40, 3)
-    work = of(X, y, model=LinearRegression(), weights=np.full(40, 3))
-    assert work.observations.n == 40
+    resampler = of(X, y, model=LinearRegression(), weights=np.full(40, 3))
+    assert resampler.observations.n == 40
 
 
 # --- groups of rows --------------------------------------------------------------------------------------------------

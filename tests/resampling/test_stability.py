@@ -13,11 +13,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dropstep import Moments, StabilitySelector, select, stability
+from dropstep.data.division import deal
 from dropstep.data.sample import Rows
-from dropstep.evaluation.bounds import bound, r_concave_tail
-from dropstep.evaluation.halves import N_BLOCKS, repeated
-from dropstep.evaluation.observations import deal
 from dropstep.models.capabilities import SumsBlocks
+from dropstep.parameters import Parameters
+from dropstep.resampling.resampler import Resampler
+from dropstep.resampling.stability import N_BLOCKS, bound, r_concave_tail
 from reference import stability as reference
 
 # Equivalent rows are dealt to the same halves only in the same order, and these checks shuffle the rows with weights.
@@ -81,16 +82,16 @@ def test_sums_of_blocks_give_the_selections_of_the_rows(classes, case):
         X[:, 5] = X[:, 0] - X[:, 1]
     elif case == "offset from zero":
         X += 1e3
-    work = repeated(X, y, Rows(weights=weights), parameters, "stability")
-    block = deal(len(y), work.sample.stratum, N_BLOCKS, np.random.default_rng(2))
-    assert isinstance(work.family, SumsBlocks)
-    blocks = work.family.blocks(work.sample, block, "gram", parameters.get("max_features"))
+    resampler = Resampler.of(X, y, Rows(weights=weights), Parameters(**parameters), "stability")
+    block = deal(len(y), resampler.sample.stratum, N_BLOCKS, np.random.default_rng(2))
+    assert isinstance(resampler.family, SumsBlocks)
+    blocks = resampler.family.blocks(resampler.sample, block, "gram", parameters.get("max_features"))
     assert blocks is not None
     chosen = np.arange(0, N_BLOCKS, 2)
     for problem, inside in zip(blocks.halves(chosen), (block % 2 == 0, block % 2 == 1), strict=True):
         rows = np.flatnonzero(inside)
         path = select(X[rows], y[rows], sample_weight=None if weights is None else weights[rows], **parameters)
-        assert work.searched(work.sample, problem).selected == path.selected
+        assert resampler.select_on(resampler.sample, problem) == path.selected
 
 
 def test_where_a_gram_matrix_lacks_digits_a_half_continues_from_its_rows():
@@ -340,6 +341,8 @@ def test_data_that_are_refused(result):
     X, y = noisy(50, 3)
     with pytest.raises(ValueError, match="selection on parts of the rows, which Moments do not have; pass X and y"):
         stability(Moments.of(X, y), None)
+    with pytest.raises(ValueError, match="divides each part of the rows again, which a list of folds cannot"):
+        stability(X, y, criterion="cv", cv=[(np.arange(25), np.arange(25, 50))])
     with pytest.raises(ValueError, match=r"threshold must be above 0 and at most 1; got 1\.5"):
         result.selected(1.5)
     with pytest.raises(ValueError, match=r"the bounds hold for thresholds above 0\.5, up to 1; got 0\.5"):

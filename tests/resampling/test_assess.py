@@ -9,15 +9,23 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV, RepeatedKFold, RepeatedStratifiedKFold, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, KFold, RepeatedKFold, RepeatedStratifiedKFold, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
 from dropstep import select, stability
 from dropstep.data.response import Survival
-from dropstep.evaluation.assess import MAX_REPEATED, assess, with_equivalents
-from dropstep.evaluation.regularised import PENALTIES, REGULARISED, as_components, choose_penalty, few_rows
 from dropstep.models.glm.cox import concordance
 from dropstep.report.verdict import next_step, unstable, verdict
+from dropstep.resampling.assess import (
+    MAX_REPEATED,
+    PENALTIES,
+    REGULARISED,
+    as_components,
+    assess,
+    choose_penalty,
+    few_rows,
+    with_equivalents,
+)
 from dropstep.result import ALL, NONE, SELECTION, Evidence, HeldOut, compare_folds
 
 
@@ -65,6 +73,25 @@ def test_errors_of_classes_as_in_a_loop():
     assert [error.model for error in found.errors] == ["LDA", "ridge logistic regression", ""]
     for name, errors in expected.items():
         assert found.error_of(name).folds == pytest.approx(errors)
+
+
+def test_folds_of_the_selection_that_are_a_list_are_as_many_as_those_of_the_errors():
+    X, y = load_diabetes(return_X_y=True)
+    listed = select(X, y, criterion="cv", cv=list(KFold(3).split(X)))
+    found = assess(listed, X, y, n_pairs=2, cv=4, n_repeats=1)
+    again = assess(select(X, y, criterion="cv", cv=4), X, y, n_pairs=2, cv=4, n_repeats=1)
+    assert (found.omitted, found.errors, found.frequencies) == ((), again.errors, again.frequencies)
+
+
+@pytest.mark.parametrize("weights", [None, np.ones(442)])
+def test_the_selection_is_divided_by_its_own_number_of_folds(weights):
+    X, y = load_diabetes(return_X_y=True)
+    path = select(X, y, criterion="cv", cv=3, enter=-np.inf, max_features=4, sample_weight=weights)
+    found = assess(path, X, y, n_pairs=1, n_repeats=1, sample_weight=weights).error_of(SELECTION)
+    folds = KFold(5, shuffle=True, random_state=0)
+    params = {"criterion": "cv", "cv": 3, "enter": -np.inf, "max_features": 4}
+    expected = looped(X, y, folds, LinearRegression, rmse, LinearRegression(), **params)[SELECTION]
+    assert found.folds == pytest.approx(expected)
 
 
 def test_many_rows_are_divided_once():

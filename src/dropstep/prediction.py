@@ -41,12 +41,9 @@ def predict(path: SelectionPath, X: Any) -> NDArray[Any]:
     values = fit.linear_predictor(_selected_columns(path, X))
     if fit.classes is None:
         return np.asarray(np.exp(values)) if fit.effect in MEANS else values
-    scores = values.reshape(len(values), -1)
     if fit.thresholds is not None:
-        scores = level_scores(values, fit)
-    elif fit.priors is None:  # log odds against the first class
-        scores = np.column_stack([np.zeros(len(scores)), scores])
-    return np.asarray(np.array(fit.classes)[scores.argmax(axis=1)])
+        return np.asarray(np.array(fit.classes)[level_scores(values, fit).argmax(axis=1)])
+    return fit.classify(values)
 
 
 def to_estimator(path: SelectionPath) -> Any:

@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dropstep.data.sample import Rows
-from dropstep.evaluation.halves import repeated
-from dropstep.evaluation.inference import parameters_of
 from dropstep.models.base import Indices
-from dropstep.result import SelectionPath, import_pandas
-from dropstep.running import searched
+from dropstep.resampling.refits import parameters_of
+from dropstep.resampling.resampler import Resampler
+from dropstep.result import SelectionPath, feature_names, import_pandas
 from dropstep.search.moves import Move
 from dropstep.search.rules import Significance, Threshold
 from dropstep.search.search import Search
@@ -184,15 +183,15 @@ def audit(
             f"strategy {path.strategy!r} drops nothing; audit a path of {' or '.join(map(repr, DROPPING))}"
         )
     rows = Rows(sample_weight, offset, strata, sample_groups)
-    work = repeated(X, y, rows, parameters_of(path), "audit")
-    search, _ = searched(work.family, work.sample, work.given, make=_Recorded)
+    resampler = Resampler.of(X, y, rows, parameters_of(path), "audit", on_parts=False)
+    sample = resampler.sample
+    search = resampler.run(sample, make=_Recorded)
     assert isinstance(search, _Recorded)
     selected = search.units.features(search.selected)
     if set(selected) != set(path.selected):
         raise ValueError("X and y do not reproduce the path; pass the rows of the selection, with its weights")
-    without, _ = searched(work.family, work.sample, replace(work.given, drop=-math.inf))
+    without = resampler.run(sample, given=replace(resampler.given, drop=-math.inf))
     kept = set(search.selected)
-    names = work.sample.names or tuple(f"x{j}" for j in range(work.sample.n_features))
     return Audit(
         drops=tuple(drop._replace(came_back=unit in kept) for unit, drop in search.drops),
         selected=selected,
@@ -204,5 +203,5 @@ def audit(
         n_evaluations_without=without.n_evaluations,
         n_fits=search.n_fits,
         n_fits_without=without.n_fits,
-        feature_names=tuple(names),
+        feature_names=feature_names(sample.names, range(sample.n_features)),
     )

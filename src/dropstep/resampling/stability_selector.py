@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from dropstep.evaluation.stability import Stability, stability
 from dropstep.parameters import Parameters, documented
+from dropstep.resampling.stability import Stability, stability
 from dropstep.result import STABLE
 from dropstep.selector import Selector, input_attributes
 

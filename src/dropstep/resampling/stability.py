@@ -1,30 +1,48 @@
-"""Stability: how often each feature, and each pair of features, is selected on random halves of the rows."""
+"""Stability: how often each feature, and each pair of features, is selected on random halves of the rows.
+
+Complementary pairs stability selection (Shah and Samworth 2013), with its bounds on the number of false selections.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from dropstep.data.sample import Rows
-from dropstep.evaluation.bounds import Assumption, bound
-from dropstep.evaluation.halves import Half, half_samples, repeated
-from dropstep.parameters import checked_seed, with_parameters
-from dropstep.result import STABLE, feature_names, import_pandas
+from dropstep.data.target import Categorical
+from dropstep.models.base import Problem
+from dropstep.models.capabilities import RowBlocks, SumsBlocks
+from dropstep.parameters import checked_parameters, checked_seed, with_parameters
+from dropstep.resampling.resampler import Resampler
+from dropstep.result import STABLE, feature_names, import_pandas, is_stable
+from dropstep.search.calibrated import Permutation
+from dropstep.search.search import Search
 from dropstep.wording import counted, plain_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
 Bools = NDArray[np.bool_]
 
+Assumption = Literal["none", "unimodal", "r-concave"]
+ASSUMPTIONS: tuple[str, ...] = get_args(Assumption)
+
 MAX_PAIRS = 20  # pairs of features that `pairs` returns by default
+MIN_LISTED = 0.1  # frequency from which a feature is printed
+N_BLOCKS = 32  # of which a half has 16: 300 million pairs of halves
+MIN_PER_BLOCK = 2  # rows of every class, or groups of rows, on average
+MAX_UNIMODAL = 1 / math.sqrt(3)  # selection probability up to which the unimodal bound holds
+SMALLEST, LARGEST = 1e-5, 1e5  # parameters of the r-concave distributions
 
 
 class Pair(NamedTuple):
@@ -45,9 +63,6 @@ class Pair(NamedTuple):
     second: int
     together: float
     either: float
-
-
-MIN_LISTED = 0.1  # frequency from which a feature is printed
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +183,7 @@ class Stability:
         """
         if not 0 < threshold <= 1:
             raise ValueError(f"threshold must be above 0 and at most 1; got {threshold!r}")
-        kept = self.unit_frequencies >= threshold - 1e-9
+        kept = is_stable(self.unit_frequencies, threshold)
         kept[list(self.included)] = True
         order = np.argsort(-self.unit_frequencies, kind="stable")
         return tuple(j for u in order if kept[u] for j in self.members[u])
@@ -325,15 +340,32 @@ def stability(
     """
     if not isinstance(n_pairs, Integral) or isinstance(n_pairs, bool) or n_pairs < 1:
         raise ValueError(f"n_pairs must be a whole number from 1; got {n_pairs!r}")
-    seed = checked_seed(random_state)
-    n_jobs = parameters.pop("n_jobs", None)
-    rows = Rows(sample_weight, offset, strata, sample_groups, {} if metadata is None else metadata)
-    work = repeated(X, y, rows, {**parameters, "random_state": random_state}, "stability")
-    halves, from_blocks = half_samples(work, int(n_pairs), seed, n_jobs)
-    return _result(work.sample, halves, from_blocks, parameters)
+    n_jobs, metadata = parameters.pop("n_jobs", None), {} if metadata is None else metadata
+    rows = Rows(sample_weight, offset, strata, sample_groups, metadata)
+    given = checked_parameters("stability", {**parameters, "random_state": random_state})
+    resampler = Resampler.of(X, y, rows, given, "stability")
+    return find_stability(resampler, int(n_pairs), checked_seed(random_state), n_jobs, parameters)
 
 
-def _result(sample: Any, halves: Sequence[Half], from_blocks: bool, params: Mapping[str, Any]) -> Stability:
+def find_stability(
+    resampler: Resampler, n_pairs: int, seed: int, n_jobs: int | None, params: Mapping[str, Any]
+) -> Stability:
+    """Selections on complementary halves, and whether they are sums of blocks of rows."""
+    if resampler.observations.n_groups == 1:
+        raise ValueError("sample_groups has a single group, which cannot be divided into halves; pass several groups")
+    streams = np.random.SeedSequence(seed).spawn(n_pairs + 1)
+    blocks = _blocks(resampler, np.random.default_rng(streams[0]))
+    tasks = (delayed(_select_pair)(resampler, blocks, stream) for stream in streams[1:])
+    halves = [half for pair in Parallel(n_jobs=n_jobs)(tasks) for half in pair]
+    if not any(half.estimable for half in halves):
+        raise ValueError(
+            "no half of the rows can be fitted: they are too few, the target does not vary there, or its classes have "
+            "a single row; pass more rows"
+        )
+    return _summarise(resampler.sample, halves, blocks is not None, params)
+
+
+def _summarise(sample: Any, halves: Sequence[Half], from_blocks: bool, params: Mapping[str, Any]) -> Stability:
     choice = sample.choice
     members = choice.members or tuple((j,) for j in range(sample.n_features))
     candidates = np.ones(len(members), dtype=bool)
@@ -357,3 +389,193 @@ def _result(sample: Any, halves: Sequence[Half], from_blocks: bool, params: Mapp
         n_empty=sum(not half.estimable for half in halves),
         params=dict(params),
     )
+
+
+# --- selections on halves --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Half:
+    """The selection on one half-sample.
+
+    Attributes
+    ----------
+    selected : tuple of int
+        Selected units, in order of entry.
+    by_size : tuple of tuple of int
+        For each number of units from 0, the last selection of at most that size that the search visited.
+    estimable : bool
+        False if the target does not vary in this half, or classes have too few rows, so that nothing is selected.
+    """
+
+    selected: tuple[int, ...]
+    by_size: tuple[tuple[int, ...], ...]
+    estimable: bool
+
+
+def _select_pair(resampler: Resampler, blocks: _Blocks | None, stream: np.random.SeedSequence) -> tuple[Half, Half]:
+    """The selections on two complementary halves, which are unions of blocks if there are blocks."""
+    rng, observations = np.random.default_rng(stream), resampler.observations
+    if blocks is None:
+        drawn = observations.halves(rng)
+    else:
+        chosen = np.sort(rng.permutation(N_BLOCKS)[: N_BLOCKS // 2])
+        if blocks.vary(chosen):
+            one, other = blocks.sums.halves(chosen)
+            return _select_half(resampler, resampler.sample, one), _select_half(resampler, resampler.sample, other)
+        inside = np.isin(blocks.block, chosen)[observations.row]
+        drawn = np.flatnonzero(inside), np.flatnonzero(~inside)
+    first, second = drawn
+    return _select_half(resampler, resampler.part(first)), _select_half(resampler, resampler.part(second))
+
+
+def _select_half(resampler: Resampler, part: Any, problem: Problem | None = None) -> Half:
+    visited: dict[int, tuple[int, ...]] = {}
+
+    def visit(search: Search) -> None:
+        visited.pop(len(search.selected), None)  # sizes are kept in the order of the last visits
+        visited[len(search.selected)] = tuple(search.selected)
+
+    selected = resampler.select_on(part, problem, visit)
+    return Half(selected, tuple(_by_size(visited, selected)) if part is not None else (selected,), part is not None)
+
+
+def _by_size(visited: dict[int, tuple[int, ...]], final: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """For each size, the last of the selections of at most that size."""
+    order = {size: at for at, size in enumerate(visited)}
+    best: tuple[int, ...] = ()
+    latest = -1
+    for size in range(max([*visited, len(final)], default=0) + 1):
+        if order.get(size, -1) > latest:
+            best, latest = visited[size], order[size]
+        yield best
+
+
+class _Blocks(NamedTuple):
+    """Blocks of rows: their sums, the block of each row, and the range of the target in each (of numbers)."""
+
+    sums: RowBlocks
+    block: Indices
+    ranges: Floats | None
+
+    def vary(self, chosen: Indices) -> bool:
+        """Whether the target varies in the union of some blocks, and in that of the others."""
+        if self.ranges is None:  # every block has rows of every class
+            return True
+        halves = self.ranges[chosen], np.delete(self.ranges, chosen, axis=0)
+        return all(bool((half[:, 0].min(axis=0) < half[:, 1].max(axis=0)).all()) for half in halves)
+
+
+def _blocks(resampler: Resampler, rng: np.random.Generator) -> _Blocks | None:
+    """Blocks of rows, where sums over blocks cost less than the rows themselves."""
+    family, sample, given = resampler.family, resampler.sample, resampler.given
+    observations = resampler.observations
+    if not isinstance(family, SumsBlocks) or not family.prefers_blocks(sample, given.criterion, given.solver, N_BLOCKS):
+        return None
+    if isinstance(given.enter, Permutation) or observations.has_copies:  # which need the rows
+        return None
+    if observations.n_rarest < MIN_PER_BLOCK * N_BLOCKS:
+        return None
+    block = np.zeros(sample.n_rows, dtype=np.intp)
+    block[observations.row] = observations.deal(N_BLOCKS, rng)
+    sums = family.blocks(sample, block, given.solver, given.max_features)
+    return None if sums is None else _Blocks(sums, block, _ranges(sample, block[observations.row], observations.row))
+
+
+def _ranges(sample: Any, block: Indices, row: Indices) -> Floats | None:
+    """The least and the largest value of each target in each block; None for classes."""
+    if isinstance(sample.target, Categorical):
+        return None
+    order = np.argsort(block, kind="stable")
+    parts = np.split(sample.target.values[row[order]], np.searchsorted(block[order], np.arange(1, N_BLOCKS)))
+    return np.array([(values.min(axis=0), values.max(axis=0)) for values in parts])
+
+
+# --- bounds on the number of false selections ------------------------------------------------------------------------
+
+
+def bound(mean_size: float, n_candidates: int, threshold: float, n_pairs: int, assumption: Assumption) -> float:
+    """Bound on the expected number of selected units whose selection probability on a half is at most average.
+
+    Parameters
+    ----------
+    mean_size : float
+        Mean number of candidates selected on a half, q.
+    n_candidates : int
+        Number of candidates, p. Average is a selection probability of q / p.
+    threshold : float
+        Frequency from which a unit is selected, above 0.5.
+    n_pairs : int
+        Number of complementary pairs, B.
+    assumption : {"none", "unimodal", "r-concave"}
+        Shape of the distribution of the share of pairs whose halves both select a unit; "r-concave" also of the
+        frequency itself. See Shah and Samworth (2013), theorems 1 and 2, and equation 8.
+
+    Returns
+    -------
+    float
+        At most `mean_size / threshold`, which holds without any theory.
+    """
+    if assumption not in ASSUMPTIONS:
+        raise ValueError(f"assumption must be one of {', '.join(map(repr, ASSUMPTIONS))}; got {assumption!r}")
+    if not 0.5 < threshold <= 1:
+        raise ValueError(f"the bounds hold for thresholds above 0.5, up to 1; got {threshold:g}")
+    if mean_size == 0 or n_candidates == 0:
+        return 0.0
+    average = min(mean_size / n_candidates, 1.0)
+    tau = math.ceil(round(threshold * 2 * n_pairs, 6)) / (2 * n_pairs)  # frequencies are multiples of 1 / (2 B)
+    bounds = [mean_size / tau, average * mean_size / (2 * tau - 1)]
+    if assumption != "none" and average <= MAX_UNIMODAL:
+        bounds.append(_unimodal(tau, average, n_pairs) * average * mean_size)
+    if assumption == "r-concave":
+        pairs = r_concave_tail(average**2, 2 * tau - 1, n_pairs, -1 / 2)
+        halves = r_concave_tail(average, tau, 2 * n_pairs, -1 / 4)
+        bounds.append(n_candidates * min(pairs, halves))
+    return min(bounds)
+
+
+def _unimodal(tau: float, theta: float, B: int) -> float:
+    """C(tau, B) of theorem 2; infinite where it does not apply."""
+    if tau > 3 / 4:
+        return 4 * (1 - tau + 1 / (2 * B)) / (1 + 1 / B)
+    if tau <= min(1 / 2 + theta**2, 1 / 2 + 1 / (2 * B) + 3 / 4 * theta**2):
+        return math.inf
+    room = 2 * tau - 1 - 1 / (2 * B)
+    return 1 / (2 * room) if room > 0 else math.inf
+
+
+def r_concave_tail(mean: float, tail: float, n: int, r: float) -> float:
+    """The largest P(X >= tail) of r-concave distributions on 0, 1/n, ..., 1 with a mean of at most `mean`.
+
+    The extremal distributions have f(i) proportional to (a + i)^(1/r) up to i = k, and a smaller atom at k + 1.
+    """
+    from scipy import optimize
+
+    m, t = mean * n, math.ceil(round(tail * n, 6))
+    start = math.ceil(2 * m) + 1
+    if t < start or t > n:
+        return 1.0 if t < start else 0.0
+
+    def weights(a: float, k: int) -> Floats:
+        return np.asarray((a + np.arange(k + 1)) ** (1 / r))
+
+    def excess(a: float, k: int) -> float:
+        w = weights(a, k)
+        return float(np.arange(k + 1) @ w / w.sum()) - m
+
+    def with_atom(a: float, k: int) -> float:
+        w = weights(a, k)
+        return 1 - (k + 1 - m) * float(w[:t].sum()) / float((k + 1 - np.arange(k + 1)) @ w)
+
+    upper, best = LARGEST, 0.0
+    roots: dict[int, float] = {}
+    for k in range(start, n + 1):
+        upper = roots[k] = optimize.brentq(excess, SMALLEST, upper, args=(k,)) if excess(SMALLEST, k) < 0 else SMALLEST
+        if upper == SMALLEST:
+            break
+    for k in range(max(start, t - 1), max(roots)):
+        limits = roots[k + 1], roots[k]
+        found = optimize.minimize_scalar(lambda a, k=k: -with_atom(a, k), bounds=limits, method="bounded")
+        best = max(best, -float(found.fun), *(with_atom(a, k) for a in limits))
+    w = weights(roots[max(roots)], max(roots))
+    return min(1.0, max(best, float(w[t:].sum() / w.sum())))

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dropstep.data.division import is_splitter
 from dropstep.data.frame import read
 from dropstep.data.sample import Rows
-from dropstep.evaluation.fold_paths import (
-    Chosen,
-    Trained,
-    by_size,
-    carried_forward,
-    choose_size,
-    is_splitter,
-    path_parameters,
-)
 from dropstep.parameters import NAMES, Parameters, checked_parameters, documented
+from dropstep.resampling.resampler import PartSelection, Resampler, select_on_all_rows
+from dropstep.result import import_pandas, standard_error
 from dropstep.running import checked_max
 from dropstep.search.calibrated import Knockoffs
 from dropstep.selector import Selector, path_attributes
@@ -63,7 +58,7 @@ class FoldPaths:
     sizes: tuple[int, ...]
     loss: str
     losses: Floats
-    paths: tuple[dict[int, Chosen], ...]
+    paths: tuple[dict[int, PartSelection], ...]
     chosen: int
 
     @property
@@ -74,8 +69,7 @@ class FoldPaths:
     @property
     def std_error(self) -> Floats:
         """Standard error of the mean, by size; NaN for a single fold."""
-        n = len(self.losses)
-        return np.asarray(self.losses.std(axis=0, ddof=1) / math.sqrt(n)) if n > 1 else np.full(len(self.sizes), np.nan)
+        return np.asarray(standard_error(self.losses))
 
     def to_frame(self) -> Any:
         """Losses as a pandas DataFrame, one row per number of features.
@@ -85,8 +79,7 @@ class FoldPaths:
         pandas.DataFrame
             Columns mean, std_error, and one per fold.
         """
-        import pandas as pd
-
+        pd = import_pandas()
         folds = {f"fold {k}": row for k, row in enumerate(self.losses, start=1)}
         index = pd.Index(self.sizes, name="n_features")
         return pd.DataFrame({"mean": self.mean, "std_error": self.std_error, **folds}, index=index)
@@ -135,7 +128,7 @@ class NestedError:
     @property
     def std_error(self) -> float:
         """Standard error of the mean; NaN for a single fold."""
-        return float(np.std(self.folds, ddof=1) / math.sqrt(len(self.folds))) if len(self.folds) > 1 else math.nan
+        return float(standard_error(self.folds))
 
 
 @documented
@@ -222,9 +215,10 @@ class SelectorCV(ParametersCV, Selector):
         """
         with self._refitted() as fitted:
             rows = Rows(sample_weight, offset, strata, sample_groups, metadata)
-            trained, given = self._trained(X, y, rows)
-            found = self._fold_paths(trained, given)
-            fitted |= path_attributes(trained.select(_final(given, found.chosen)), X)
+            table, resampler = self._resampler(X, y, rows)
+            found = self._fold_paths(resampler)
+            final = _final(resampler.given, found.chosen)
+            fitted |= path_attributes(select_on_all_rows(table, y, rows, final), X)
             fitted |= {"n_features_": found.chosen, "cv_paths_": found}
         return self
 
@@ -259,21 +253,20 @@ class SelectorCV(ParametersCV, Selector):
                 "pass cv as an integer or a splitter"
             )
         rows = Rows(sample_weight, offset, strata, sample_groups, metadata)
-        trained, given = self._trained(X, y, rows)
-        folds = trained.folds(self.cv)
-        most = _most(trained, given)
-        outer = by_size(trained, folds, path_parameters(given, most, in_folds=True), most)
+        _, resampler = self._resampler(X, y, rows)
+        folds = resampler.folds(self.cv)
+        outer = resampler.select_sizes_in_folds(folds, _in_folds(resampler))
         losses, sizes, name = [], [], ""
         for path, (train, _) in zip(outer, folds, strict=True):
-            inner = self._fold_paths(trained.at(train), given)
+            inner = self._fold_paths(replace(resampler, sample=resampler.sample.at(train)))
             size = max(k for k in path if k <= max(inner.chosen, min(path)))
             name = inner.loss
             losses.append(path[size].loss)
             sizes.append(size)
         return NestedError(name, tuple(losses), tuple(sizes))
 
-    def _trained(self, X: Any, y: Any, rows: Rows) -> tuple[Trained, Parameters]:
-        """Validated data, and the parameters of the selection."""
+    def _resampler(self, X: Any, y: Any, rows: Rows) -> tuple[Any, Resampler]:
+        """The table as it was read, and the selection that is repeated."""
         if self.choose not in CHOICES:
             raise ValueError(f"choose must be 'best' or 'one_se'; got {self.choose!r}")
         if isinstance(self.enter, Knockoffs):
@@ -281,24 +274,25 @@ class SelectorCV(ParametersCV, Selector):
         if isinstance(y, str):
             raise ValueError(f"y must contain target values, not the name {y!r}; pass the column, or use select")
         given = checked_parameters("SelectorCV", {name: getattr(self, name) for name in NAMES})
-        return Trained.of(X if self._is_resampled() else read(X), y, rows, given), given
+        table = X if self._is_resampled() else read(X)
+        return table, Resampler.of(table, y, rows, given, "SelectorCV", limited=True)
 
-    def _fold_paths(self, trained: Trained, given: Parameters) -> FoldPaths:
+    def _fold_paths(self, resampler: Resampler) -> FoldPaths:
         """Losses by size, and the size that is chosen."""
-        most = _most(trained, given)
-        folds = trained.folds(self.cv)
-        paths = by_size(trained, folds, path_parameters(given, most, in_folds=True), most)
+        paths = resampler.select_sizes_in_folds(resampler.folds(self.cv), _in_folds(resampler))
         sizes, losses = carried_forward(paths)
         name = next(iter(next(iter(paths[0].values())).losses))
         return FoldPaths(sizes, name, losses, tuple(paths), choose_size(sizes, losses, self.choose))
 
 
-def _most(trained: Trained, given: Parameters) -> int:
-    """The largest size that is compared."""
-    n_included = len(trained.sample.choice.include)
-    limit = checked_max(given.max_features, n_included)
-    most = trained.n_units if limit is None else min(limit, trained.n_units)
-    return max(min(most, MAX_SIZES) if limit is None else most, n_included)
+def _in_folds(resampler: Resampler) -> Parameters:
+    """Parameters of paths that visit every size that is compared."""
+    choice, given = resampler.sample.choice, resampler.given
+    n_units = resampler.sample.n_features if choice.members is None else len(choice.members)
+    n_units -= len(choice.exclude)
+    limit = checked_max(given.max_features, len(choice.include))
+    most = min(n_units, MAX_SIZES if limit is None else limit)
+    return path_parameters(given, max(most, len(choice.include)), in_folds=True)
 
 
 def _final(given: Parameters, size: int) -> Parameters:
@@ -307,3 +301,36 @@ def _final(given: Parameters, size: int) -> Parameters:
     if size > 0:
         return path
     return replace(path, strategy="forward", enter=math.inf, leave="auto", drop=None)
+
+
+def path_parameters(given: Parameters, most: int, *, in_folds: bool) -> Parameters:
+    """Parameters of a path that visits every size up to `most`, unless `enter` is given.
+
+    Where `enter` is "auto", features enter whatever they gain, and early dropping follows its own "auto" rule; backward
+    removes features to the last (in the folds), or down to `most`.
+    """
+    changes: dict[str, Any] = {"max_features": max(most, 1)}
+    if isinstance(given.enter, str) and given.enter == "auto":
+        changes["enter"] = -math.inf
+        if given.drop is None:
+            changes["drop"] = "auto"
+        if in_folds and given.strategy == "backward":
+            changes["leave"] = math.inf
+    return replace(given, **changes)
+
+
+def carried_forward(paths: Sequence[dict[int, PartSelection]]) -> tuple[tuple[int, ...], Floats]:
+    """Sizes, and the losses of every fold by size; a path that ended earlier keeps its last selection."""
+    first = max(min(path) for path in paths)
+    sizes = sorted({size for path in paths for size in path if size >= first})
+    table = [[path[max(k for k in path if k <= size)].loss for size in sizes] for path in paths]
+    return tuple(sizes), np.array(table)
+
+
+def choose_size(sizes: Sequence[int], losses: Floats, choose: str) -> int:
+    """The size of least mean loss, or the smallest within one standard error of it."""
+    means = losses.mean(axis=0)
+    best = int(means.argmin())
+    if choose == "one_se" and len(losses) > 1:
+        best = int(np.flatnonzero(means <= means[best] + standard_error(losses[:, best]))[0])
+    return int(sizes[best])

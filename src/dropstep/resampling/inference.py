@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
@@ -11,14 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from dropstep.data.response import as_offset
 from dropstep.data.sample import Rows, Sample
-from dropstep.data.table import Table
-from dropstep.evaluation.covariance import NAMES, robust
-from dropstep.evaluation.halves import Repeated, repeated
-from dropstep.evaluation.refits import columns_of, fit, model_of, names_of
+from dropstep.data.table import Table, are_counts
+from dropstep.models.evaluation import row_weights
+from dropstep.models.families import as_family
+from dropstep.models.glm.family import LikelihoodFamily
+from dropstep.models.glm.likelihood import Pointwise
 from dropstep.parameters import checked_seed
 from dropstep.report.text import plain, table
-from dropstep.result import Coefficients, SelectionPath, import_pandas
+from dropstep.resampling.refits import columns_of, fit, model_of, parameters_of
+from dropstep.resampling.resampler import Resampler
+from dropstep.result import Coefficients, SelectionPath, feature_names, import_pandas
 
 Floats = NDArray[np.float64]
 
@@ -29,6 +34,10 @@ INFERRED = ("linear", "logistic", "poisson", "negative_binomial", "gamma", "cox"
 MAX_CHANCE = 1e-6  # probability of a coincidence beyond which rows are those of the selection
 INSTEAD = "which biases inference; pass rows that did not, or split=0.5 to repeat the selection on a part"
 LEAST_QUANTILE = 0.05  # gamma_min of Meinshausen, Meier and Buehlmann (2009)
+ROBUST = {"cox": "Lin-Wei"}  # name of the robust covariance, where it is not HC3
+SINGULAR = 1e-13  # relative eigenvalue of the information below which a direction has no finite maximum
+DETERMINED = 1e-10  # 1 - leverage of a row that alone determines a coefficient
+NEGLIGIBLE = 1e-8  # contribution of such a row, relative to the largest, that is rounding
 
 
 class Estimate(NamedTuple):
@@ -193,15 +202,15 @@ def infer(
     """
     _check(path, split, n_splits, covariance, level)
     rows = Rows(sample_weight, offset, strata, sample_groups)
-    work = repeated(X, y, rows, parameters_of(path), "infer")
-    sample = work.sample
+    resampler = Resampler.of(X, y, rows, parameters_of(path), "infer", on_parts=split is not None)
+    sample = resampler.sample
     if getattr(sample, "table", None) is None or sample.n_features != path.n_features:
         raise ValueError(f"X has {sample.n_features} features, but the path was made of {path.n_features}")
     if path.feature_names is not None and sample.names is not None and path.feature_names != sample.names:
         raise ValueError("the features of X differ from those of the path; pass the same columns in the same order")
     if split is None:
-        return held_out(path, sample, covariance, level, _refuse_rows_of(path, sample))
-    return _over_splits(path, work, covariance, float(split), int(n_splits), checked_seed(random_state), level)
+        return infer_on(path, sample, covariance, level, _refuse_rows_of(path, sample))
+    return _over_splits(path, resampler, covariance, float(split), int(n_splits), checked_seed(random_state), level)
 
 
 def _check(path: SelectionPath, split: Any, n_splits: Any, covariance: Any, level: Any) -> None:
@@ -221,16 +230,10 @@ def _check(path: SelectionPath, split: Any, n_splits: Any, covariance: Any, leve
         raise ValueError(f"level must be a number between 0 and 1; got {level!r}")
 
 
-def parameters_of(path: SelectionPath) -> dict[str, Any]:
-    """The parameters of a path, with the model that "auto" stood for."""
-    kept = {name: value for name, value in path.params.items() if name not in ("max_time", "checkpoint", "n_jobs")}
-    return {**kept, "model": model_of(path)}
-
-
 # --- rows that were held out -----------------------------------------------------------------------------------------
 
 
-def held_out(
+def infer_on(
     path: SelectionPath,
     sample: Sample,
     covariance: Covariance = "robust",
@@ -250,7 +253,7 @@ def _fit(model: Any, sample: Sample, columns: list[int], covariance: Covariance)
 
 
 def _name(path: SelectionPath, covariance: Covariance) -> str:
-    return "model" if covariance == "model" else NAMES.get(path.model, "HC3")
+    return "model" if covariance == "model" else ROBUST.get(path.model, "HC3")
 
 
 def _without_errors(rows: tuple[Estimate, ...]) -> tuple[str, ...]:
@@ -342,23 +345,31 @@ def aggregated(p_values: Floats) -> Floats:
 
 
 def _over_splits(
-    path: SelectionPath, work: Repeated, covariance: Covariance, split: float, n_splits: int, seed: int, level: float
+    path: SelectionPath,
+    resampler: Resampler,
+    covariance: Covariance,
+    split: float,
+    n_splits: int,
+    seed: int,
+    level: float,
 ) -> Inference:
-    sample, model, n_rows = work.sample, model_of(path), 0
+    """Select on one part of each split, and fit the model of the path to the other."""
+    sample, model, n_rows = resampler.sample, model_of(path), 0
     columns = columns_of(sample, path.selected)
     found: dict[int, list[tuple[Estimate, int]]] = {column: [] for column in columns}
     for stream in np.random.SeedSequence(seed).spawn(n_splits):
-        inside = work.observations.share(split, np.random.default_rng(stream))
-        chosen = columns_of(sample, sample.choice.features(work.search(np.flatnonzero(inside)).selected))
+        inside = resampler.observations.share(split, np.random.default_rng(stream))
+        units = resampler.select_on(resampler.part(np.flatnonzero(inside)))
+        chosen = columns_of(sample, sample.choice.features(units))
         others = np.flatnonzero(~inside)
-        part, n_rows = work.part(others), len(others)
+        part, n_rows = resampler.part(others), len(others)
         if part is None or len(columns) >= n_rows - 2 or found.keys().isdisjoint(chosen):
             continue
         estimates = _estimates(_fit(model, part, columns, covariance), level)
         for column, estimate in zip(columns, estimates, strict=True):
             if column in chosen and math.isfinite(estimate.std_error):
                 found[column].append((estimate, len(chosen)))
-    named = dict(zip(names_of(sample, columns), found.values(), strict=True))
+    named = dict(zip(feature_names(sample.column_names, columns), found.values(), strict=True))
     rows = tuple(_aggregate(name, of_splits, n_splits) for name, of_splits in named.items())
     frequencies = {name: len(of_splits) / n_splits for name, of_splits in named.items()}
     return Inference(rows, level, _name(path, covariance), n_rows, n_splits, frequencies)
@@ -377,3 +388,74 @@ def _aggregate(name: str, of_splits: list[tuple[Estimate, int]], n_splits: int) 
 def _tail(ratio: Floats, df: Floats) -> Floats:
     """Lower tail of Student's t, which is normal where the degrees of freedom are infinite."""
     return np.where(np.isinf(df), special.ndtr(ratio), special.stdtr(np.where(np.isinf(df), 1.0, df), ratio))
+
+
+# --- robust standard errors -------------------------------------------------------------------------------------------
+
+
+def robust(found: Coefficients, model: Any, sample: Sample, columns: Sequence[int]) -> Coefficients:
+    """The same coefficients with standard errors that do not assume the variance, or the hazard, of the model.
+
+    The covariance is the sum of d d' over the observations, where d is the change of the coefficients, to first order,
+    if the observation is omitted: HC3 of MacKinnon and White (1985) for least squares and generalized linear models,
+    and the sum over dfbeta residuals of Lin and Wei (1989) for Cox regression. Weights that are whole numbers count
+    observations; a row of another weight is one observation.
+
+    Parameters
+    ----------
+    found : Coefficients
+        Coefficients of one target; what has no standard error there has none here.
+    model : str or LikelihoodFamily
+    sample : Sample
+        The rows of the fit.
+    columns : sequence of int
+        Columns of the design matrix that were fitted.
+
+    Returns
+    -------
+    Coefficients
+    """
+    errors, coef = np.full(len(columns), np.nan), np.atleast_1d(found.coef)
+    assert found.std_error is not None
+    known = np.isfinite(np.atleast_1d(found.std_error))
+    used = np.flatnonzero(known | (coef != 0))  # without columns that are linear combinations of others
+    values = sample.table.columns([columns[i] for i in used.tolist()]).astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        changes = _changes(found, model, sample, values, coef[used])
+        errors[used] = np.sqrt(np.square(changes).sum(axis=0))
+    return replace(found, std_error=np.where(known, errors, np.nan))
+
+
+def _changes(found: Coefficients, model: Any, sample: Sample, values: Floats, coef: Floats) -> Floats:
+    """The changes of coefficients if an observation is omitted, of shape (n_rows, n_columns).
+
+    A row that is several observations has the root of the sum of their squares.
+    """
+    weights = row_weights(sample, np.arange(len(values)))
+    family, first = as_family(model), int(found.intercept is not None)
+    eta, scale = values @ coef + (0.0 if found.intercept is None else found.intercept), values.std(axis=0)
+    Z = np.column_stack([np.ones((len(values), first)), (values - values.mean(axis=0)) / scale])
+    if isinstance(family, LikelihoodFamily):
+        local, rows = family.local(sample, eta + as_offset(sample.offset, len(eta)), found)
+        Z = Z[rows]
+        scores, information = local.scores(Z), local.gram(Z)
+        variances = local.weights[:, 0, 0] if isinstance(local, Pointwise) else np.zeros(len(rows))
+    else:
+        rows = np.flatnonzero(weights > 0)
+        Z, variances = Z[rows], weights[rows]
+        scores = (variances * (sample.target.values[rows, 0] - eta[rows]))[:, None] * Z
+        information = Z.T @ (variances[:, None] * Z)
+    copies = weights[rows] if are_counts(weights) else np.ones(len(rows))
+    inverse = _inverse(information)
+    leverage = variances / copies * np.einsum("ij,jk,ik->i", Z, inverse, Z)
+    alone, pull = 1 - leverage < DETERMINED, np.abs(Z @ inverse)
+    changes = scores @ inverse / (np.where(alone, 1.0, 1 - leverage) * np.sqrt(copies))[:, None]
+    changes[alone[:, None] & (pull > NEGLIGIBLE * pull.max(axis=0))] = np.nan
+    return np.asarray(changes[:, first:] / scale)
+
+
+def _inverse(information: Floats) -> Floats:
+    """The inverse; a direction without information adds nothing to the coefficients that do not vary along it."""
+    values, vectors = np.linalg.eigh(information)
+    kept = values > SINGULAR * values[-1]
+    return np.asarray((vectors[:, kept] / values[kept]) @ vectors[:, kept].T)

@@ -19,12 +19,13 @@ from dropstep.data.response import Survival
 from dropstep.data.sample import Rows
 from dropstep.data.table import Table
 from dropstep.data.target import Categorical, Continuous
-from dropstep.evaluation import refits
-from dropstep.evaluation.halves import repeated
-from dropstep.evaluation.holdout import held_out
-from dropstep.evaluation.inference import aggregated
-from dropstep.evaluation.metrics import METRICS, metric
 from dropstep.models.glm.cox import concordance
+from dropstep.parameters import Parameters
+from dropstep.resampling import refits
+from dropstep.resampling.holdout import score_held_out
+from dropstep.resampling.inference import aggregated
+from dropstep.resampling.refits import METRICS, metric
+from dropstep.resampling.resampler import Resampler
 from reference import inference as reference
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "robust.json").read_text(encoding="utf-8"))["cases"]
@@ -128,7 +129,7 @@ def test_coefficients_without_a_standard_error_have_no_interval(covariance, monk
         found = refits.fit(*arguments)
         return replace(found, std_error=np.where(np.arange(5) == 1, np.nan, found.std_error))
 
-    monkeypatch.setattr("dropstep.evaluation.inference.fit", without_error)
+    monkeypatch.setattr("dropstep.resampling.inference.fit", without_error)
     X, y = problem("poisson")
     path = of_all_columns(X, y, "poisson")
     found = infer(path, X, y, covariance=covariance)
@@ -443,7 +444,7 @@ def test_data_that_are_refused(diabetes):
 @pytest.mark.parametrize("model", METRICS)
 def test_every_model_has_a_metric(model):
     X, y = problem(model, n=400)
-    found = held_out(select(X[:200], y[:200], model=model), X[200:], y[200:], Rows())
+    found = score_held_out(select(X[:200], y[:200], model=model), X[200:], y[200:], Rows())
     assert found.metric == METRICS[model]
     assert max(0.2, found.baseline) < found.score < 1
 
@@ -456,8 +457,8 @@ def test_explained_deviance_compares_with_the_offset_alone(model):
     y = np.random.default_rng(1).poisson(exposure) if model == "poisson" else y * exposure
     path = select(X, y, model=model, offset=np.log(exposure), enter=np.inf)
     assert path.selected == ()
-    sample = repeated(X, y, Rows(offset=np.log(exposure)), {"model": model}, "held_out").sample
-    assert metric(model, path.coefficients, sample, []) == pytest.approx(0, abs=1e-9)
+    sample = Resampler.of(X, y, Rows(offset=np.log(exposure)), Parameters(model=model), "holdout").sample
+    assert metric(model, path.coefficients, sample) == pytest.approx(0, abs=1e-9)
 
 
 @given(st.integers(2, 25), st.integers(0, 10_000))

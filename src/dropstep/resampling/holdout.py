@@ -8,18 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dropstep.data.division import Observations
 from dropstep.data.sample import Rows, Sample
 from dropstep.data.table import Table
-from dropstep.evaluation import inference
-from dropstep.evaluation.halves import repeated
-from dropstep.evaluation.inference import INFERRED, Inference, parameters_of
-from dropstep.evaluation.metrics import METRICS, metric
-from dropstep.evaluation.observations import Observations
+from dropstep.resampling.inference import INFERRED, Inference, infer_on
+from dropstep.resampling.refits import METRICS, metric, parameters_of
+from dropstep.resampling.resampler import Resampler
 from dropstep.result import SelectionPath
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class Holdout:
     """A selection on rows that took no part in it.
 
     Attributes
@@ -43,20 +42,20 @@ class HeldOut:
     inference: Inference | None
 
 
-def held_out(path: SelectionPath, X: Any, y: Any, rows: Rows) -> HeldOut:
+def score_held_out(path: SelectionPath, X: Any, y: Any, rows: Rows) -> Holdout:
     """The score of a path on rows that took no part in the selection, and what can be inferred from them."""
     if path.model not in METRICS or path.coefficients is None:
         raise ValueError(
             f"held-out rows are scored for the models {', '.join(METRICS)}; estimators have cross-validation"
         )
-    sample = repeated(X, y, rows, parameters_of(path), "held_out").sample
+    sample = Resampler.of(X, y, rows, parameters_of(path), "holdout", on_parts=False).sample
     inferred = path.model in INFERRED and len(path.coefficients.targets) == 1
-    return HeldOut(
+    return Holdout(
         sample.n_rows,
         METRICS[path.model],
-        metric(path.model, path.coefficients, _encoded(path, sample), list(path.coefficients.columns)),
+        metric(path.model, path.coefficients, _encoded(path, sample)),
         _baseline(sample, METRICS[path.model]),
-        inference.held_out(path, sample) if inferred else None,
+        infer_on(path, sample) if inferred else None,
     )
 
 
