@@ -369,7 +369,8 @@ class Coefficients:
     def _leading_names(self) -> tuple[str, ...]:
         """Name of the intercept, or names of the thresholds, such as "low | high"."""
         if self.thresholds is not None and self.classes is not None:
-            return tuple(f"{a} | {b}" for a, b in itertools.pairwise(self.classes))
+            labels = (f"{label:g}" if isinstance(label, float) else str(label) for label in self.classes)
+            return tuple(f"{a} | {b}" for a, b in itertools.pairwise(labels))
         return () if self.intercept is None else (INTERCEPT,)
 
     @property

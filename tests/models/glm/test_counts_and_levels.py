@@ -235,6 +235,7 @@ def test_predictions_are_the_most_probable_levels(link: str) -> None:
     np.testing.assert_array_equal(path.predict(frame[FEATURES[:5]]), probabilities.argmax(axis=1))
     loglik = np.log(probabilities[np.arange(len(frame)), frame["level"]]).sum()
     assert path.score == pytest.approx(-2 * loglik + np.log(len(frame)) * (3 + len(fit.coef)), rel=1e-10)
+    assert fit.effect == ("odds ratio" if link == "logit" else None)
     with pytest.raises(ValueError, match="scikit-learn has no ordinal regression"):
         path.to_estimator()
 

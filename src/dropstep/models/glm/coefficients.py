@@ -49,7 +49,7 @@ def coefficients(model: GeneralizedLinear, columns: Sequence[int], names: Sequen
         intercept_std_error=_one(errors[hidden]) if has_intercept else None,
         statistic="t" if likelihood.has_dispersion else "z",
         classes=model.labels,
-        effect=model.family.effect,
+        effect=model.family.ratio,
     )
     return replace(found, **likelihood.extras(theta[:hidden, 0], errors[:hidden, 0])) if hidden else found
 

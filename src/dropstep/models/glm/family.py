@@ -135,6 +135,11 @@ class LikelihoodFamily(ABC):
         """Name in a sentence, with what the parameters change."""
         return self.title
 
+    @property
+    def ratio(self) -> str | None:
+        """What the exponential of a coefficient is; None where it has no name."""
+        return self.effect
+
     # --- data --------------------------------------------------------------------------------------------------------
 
     def sample(self, X: Any, y: Any, rows: Rows, given: Parameters) -> Sample | SourceSample:

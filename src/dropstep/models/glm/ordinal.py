@@ -274,6 +274,10 @@ class Ordinal(ClassFamily):
         names = {"logit": "proportional-odds", "probit": "ordered probit", "cloglog": "complementary log-log ordinal"}
         return f"{names[self.link]} regression"
 
+    @property
+    def ratio(self) -> str | None:
+        return self.effect if self.link == "logit" else None
+
     def sample(self, X: Any, y: Any, rows: Rows, given: Parameters) -> Sample | SourceSample:
         """Validate data; the order of an ordered categorical is that of its categories."""
         order = _order(X[y] if isinstance(y, str) and hasattr(X, "columns") and y in list(X.columns) else y)

@@ -14,6 +14,7 @@ from dropstep.models.glm.family import About, NumberFamily, Refused
 from dropstep.models.glm.likelihood import Likelihood, Pointwise
 
 Floats = NDArray[np.float64]
+Dispersion = Literal[1, "estimate"]
 
 
 def saturated_loglik(y: Floats) -> Floats:
@@ -107,7 +108,7 @@ class Poisson(NumberFamily):
     r = "glm(family = poisson())"
     remedy = "use model='negative_binomial' or Poisson(dispersion='estimate')"
 
-    dispersion: Literal[1, "estimate"] = 1
+    dispersion: Dispersion = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
