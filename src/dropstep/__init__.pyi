@@ -91,8 +91,8 @@ from dropstep.result import (
 from dropstep.result import (
     Subsets as Subsets,
 )
-from dropstep.search.calibrated import Knockoffs as Knockoffs
-from dropstep.search.calibrated import Permutation as Permutation
+from dropstep.search.rules import Knockoffs as Knockoffs
+from dropstep.search.rules import Permutation as Permutation
 from dropstep.search.rules import Significance as Significance
 from dropstep.search.rules import StandardErrors as StandardErrors
 from dropstep.search.strategies import FBED as FBED

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from dropstep.models.estimator.family import Estimator
     from dropstep.models.glm.family import LikelihoodFamily
     from dropstep.models.least_squares.criteria import Criterion
-    from dropstep.search.calibrated import Knockoffs, Permutation
-    from dropstep.search.rules import Significance, StandardErrors
+    from dropstep.search.rules import Knockoffs, Permutation, Significance, StandardErrors
     from dropstep.search.strategies import FBED, Beam, Exhaustive
 
 T = TypeVar("T")

@@ -9,13 +9,12 @@ from typing import NamedTuple
 from dropstep.data.groups import Choice
 from dropstep.data.sample import Features, Rows
 from dropstep.models.base import Choices, Family, FamilyModel, Problem, Units
-from dropstep.models.capabilities import offered
+from dropstep.models.capabilities import capability
 from dropstep.models.evaluation import CrossValidates, Evaluation, Resamples, SearchEndedError, never
 from dropstep.parameters import RESOURCES, Parameters, checked_seed, non_default
 from dropstep.result import Step, StopReason
-from dropstep.search.calibrated import Knockoffs, Permutation
 from dropstep.search.limits import Limits
-from dropstep.search.rules import as_rules, numbers_like_levels
+from dropstep.search.rules import Knockoffs, Permutation, as_rules, warn_about_thresholds
 from dropstep.search.search import Search
 from dropstep.search.strategies import Steps, Strategy, as_strategy
 
@@ -23,12 +22,12 @@ Callback = Callable[[Step], bool | None]
 Progress = Callable[[int, int], bool | None]
 
 
-def evaluated(family: Family, given: Parameters, rows: Rows, report: FitReport) -> Family:
+def with_evaluation(family: Family, given: Parameters, rows: Rows, report: FitReport) -> Family:
     """The family with its evaluation, if it is cross-validated."""
-    resamples, validates = offered(Resamples, by=family), None
+    resamples, validates = capability(family, Resamples), None
     if resamples is None:
         by_cv = isinstance(given.criterion, str) and given.criterion == "cv"
-        validates = offered(CrossValidates, by=family) if by_cv else None
+        validates = capability(family, CrossValidates) if by_cv else None
         _refuse_resampling(given, rows, validates is not None)
         if validates is None:
             return family
@@ -85,7 +84,7 @@ def _n_fits_remaining(search: Search) -> int:
     return round(n_gains * search.n_fits / max(search.n_evaluations, search.units.n))
 
 
-class Searching(NamedTuple):
+class SearchRun(NamedTuple):
     """A search that has not started.
 
     Attributes
@@ -120,9 +119,9 @@ class Searching(NamedTuple):
             self.search.resampled.close()
 
 
-def searching(
+def make_search(
     sample: Features, problem: Problem, given: Parameters, max_features: int | None, make: type[Search] = Search
-) -> Searching:
+) -> SearchRun:
     """The search over a problem, of a class that may record more than `Search` does."""
     name, strategy = as_strategy(given.strategy)
     units, choice = _units(sample, problem.n_columns), sample.choice
@@ -145,10 +144,10 @@ def searching(
 
         refused = {"groups": choice.members, "include": choice.include or None, "max_features": given.max_features}
         strategy, notes = knockoff_path(enter, search, problem, refused, checked_seed(given.random_state))
-    return Searching(model, search, strategy, name, tuple(numbers_like_levels(info, vars(given))), notes)
+    return SearchRun(model, search, strategy, name, tuple(warn_about_thresholds(info, vars(given))), notes)
 
 
-def run(started: Searching, report: FitReport, callback: Callback | None) -> Iterator[Step]:
+def run(started: SearchRun, report: FitReport, callback: Callback | None) -> Iterator[Step]:
     """Run a search; steps up to the one at which the callback or a limit requests to stop."""
     search = started.search
     search.ended = report.reason

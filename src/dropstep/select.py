@@ -15,17 +15,17 @@ from dropstep.data.sample import Features, Rows, Sample
 from dropstep.data.sources import RowSource
 from dropstep.data.sources.sample import SourceSample
 from dropstep.models.base import FamilyModel, Problem
-from dropstep.models.capabilities import Fitted, offered
+from dropstep.models.capabilities import WithCoefficients, capability
 from dropstep.models.evaluation import Resamples
 from dropstep.models.families import as_family
 from dropstep.parameters import checked_parameters, non_default, with_parameters
 from dropstep.result import Coefficients, NearestMove, SelectionPath, Step, StopReason, Subset, Subsets, feature_names
-from dropstep.running import Callback, FitReport, Progress, Searching, checked_max, evaluated, run, searching
-from dropstep.search.equivalents import equivalents as find_equivalents
+from dropstep.running import Callback, FitReport, Progress, SearchRun, checked_max, make_search, run, with_evaluation
+from dropstep.search.exchanges import equivalents as find_equivalents
 from dropstep.search.limits import Limits
-from dropstep.search.notes import notes as uncertainties
 from dropstep.search.search import Search
 from dropstep.search.strategies import as_strategy
+from dropstep.search.uncertainty import notes as uncertainties
 
 
 @with_parameters
@@ -97,9 +97,9 @@ def select(
     rows = Rows(sample_weight, offset, strata, sample_groups, {} if metadata is None else metadata)
     X, y, rows = opened(X, y, rows)
     family = as_family(given.model)
-    with Limits(given.max_time, interruptible=offered(Resamples, by=family) is not None) as limits:
+    with Limits(given.max_time, interruptible=capability(family, Resamples) is not None) as limits:
         report = FitReport(progress, limits)
-        family = evaluated(family, given, rows, report)
+        family = with_evaluation(family, given, rows, report)
         source = X.source if isinstance(X, SourceSample) else X if isinstance(X, RowSource) else None
         if source is not None:
             source.report = report.rows
@@ -107,7 +107,7 @@ def select(
         max_features = checked_max(given.max_features, len(sample.choice.include))
         from_all = as_strategy(given.strategy)[0] == "backward"
         problem = family.problem(sample, given.solver, max_features, from_all=from_all)
-        started = searching(sample, problem, given, max_features)
+        started = make_search(sample, problem, given, max_features)
         search, report.search = started.search, started.search
         with closing(started):
             for caution in started.warnings:
@@ -153,7 +153,7 @@ class _Given(NamedTuple):
     from_moments: bool
 
 
-def _notes(sample: Features, problem: Problem, started: Searching) -> Iterator[str]:
+def _notes(sample: Features, problem: Problem, started: SearchRun) -> Iterator[str]:
     """What the reader of a path should know about the search, the table and the final fit."""
     model, search, excluded = started.model, started.search, sample.choice.exclude
     yield from search.notes
@@ -169,7 +169,7 @@ def _notes(sample: Features, problem: Problem, started: Searching) -> Iterator[s
 
 
 def _path(
-    sample: Features, started: Searching, run: _Run, notes: tuple[str, ...], given: _Given, *, varies: bool
+    sample: Features, started: SearchRun, run: _Run, notes: tuple[str, ...], given: _Given, *, varies: bool
 ) -> SelectionPath:
     """The result of a search that has ended."""
     model, search, choice = started.model, started.search, sample.choice
@@ -232,7 +232,7 @@ def _nearest(search: Search) -> NearestMove | None:
 
 def _coefficients(model: FamilyModel, sample: Features, columns: Sequence[int]) -> Coefficients | None:
     """Coefficients with the names of columns and targets; None if the model has none."""
-    fitted = offered(Fitted, by=model)
+    fitted = capability(model, WithCoefficients)
     if fitted is None:
         return None
     fit, names = fitted.coefficients(columns, feature_names(sample.column_names, columns)), sample.target_names

@@ -21,7 +21,7 @@ from dropstep.backends import opened
 from dropstep.data.frame import as_library, frame_names, has_factors, read, take_columns
 from dropstep.data.sample import Rows
 from dropstep.data.sources import RowSource
-from dropstep.models.capabilities import offered
+from dropstep.models.capabilities import capability
 from dropstep.models.estimator.family import Estimator, is_estimator
 from dropstep.models.evaluation import Resamples
 from dropstep.models.families import as_family
@@ -249,7 +249,7 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
 
     def _is_resampled(self) -> bool:
         """Whether the model is an estimator, which gets the table as it is."""
-        return offered(Resamples, by=as_family(self.model)) is not None
+        return capability(as_family(self.model), Resamples) is not None
 
     def _given(self) -> dict[str, Any]:
         """The parameters of the selection; `get_params` inspects the signature each time."""

@@ -13,7 +13,7 @@ from dropstep import Moments, SelectorCV, audit, compare, infer, select, stabili
 from dropstep.data import division
 from dropstep.data.sample import Rows, Sample
 from dropstep.models.estimator.family import EstimatorSample
-from dropstep.models.least_squares.blocks import union
+from dropstep.models.least_squares.family import union
 from dropstep.parameters import Parameters
 from dropstep.resampling.resampler import Resampler
 

@@ -15,8 +15,7 @@ from typing import Any
 from dropstep.models.families import FAMILIES
 from dropstep.models.least_squares.criteria import CRITERIA
 from dropstep.parameters import Domain, is_whole
-from dropstep.search.calibrated import Knockoffs, Permutation
-from dropstep.search.rules import Significance
+from dropstep.search.rules import Knockoffs, Permutation, Significance
 from dropstep.search.strategies import STRATEGIES
 from dropstep.synonyms import alias_of, did_you_mean
 

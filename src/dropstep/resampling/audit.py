@@ -13,9 +13,8 @@ from dropstep.models.base import Indices
 from dropstep.resampling.refits import parameters_of
 from dropstep.resampling.resampler import Resampler
 from dropstep.result import SelectionPath, feature_names, import_pandas
-from dropstep.search.moves import Move
 from dropstep.search.rules import Significance, Threshold
-from dropstep.search.search import Search
+from dropstep.search.search import Move, Search
 
 DROPPING = ("dropping", "fbed")
 

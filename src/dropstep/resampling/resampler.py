@@ -25,14 +25,14 @@ from dropstep.data.response import Survival
 from dropstep.data.sample import Features, Rows, Sample
 from dropstep.data.sources import RowSource
 from dropstep.models.base import Problem
-from dropstep.models.capabilities import Fitted
+from dropstep.models.capabilities import WithCoefficients
 from dropstep.models.estimator.family import Estimator
 from dropstep.models.evaluation import Losses, Resamples, Scored, training_problems
 from dropstep.models.families import as_family
 from dropstep.parameters import NAMES, Parameters
 from dropstep.resampling.refits import metric
 from dropstep.result import Coefficients, SelectionPath, feature_names
-from dropstep.running import FitReport, checked_max, evaluated, searching
+from dropstep.running import FitReport, checked_max, make_search, with_evaluation
 from dropstep.search.limits import Limits
 from dropstep.search.search import Search
 from dropstep.select import select
@@ -74,7 +74,7 @@ class PartSelection:
         """The present selection of a search."""
         features, columns = search.units.features(search.selected), search.units.columns(search.selected)
         fit = None
-        if isinstance(search.model, Fitted):
+        if isinstance(search.model, WithCoefficients):
             fit = search.model.coefficients(columns, feature_names(part.column_names, columns))
         return cls(features, feature_names(part.names, features), tuple(columns), fit)
 
@@ -134,7 +134,7 @@ class Resampler:
             )
         with Limits(None) as limits:  # groups divide rows into parts here, whatever the criterion
             report, without = FitReport(None, limits), replace(rows, groups=None)
-            family: Any = evaluated(as_family(given.model), replace(given, n_jobs=None), without, report)
+            family: Any = with_evaluation(as_family(given.model), replace(given, n_jobs=None), without, report)
         return cls(family, family.sample(X, y, rows, given), given)
 
     @cached_property
@@ -167,7 +167,7 @@ class Resampler:
         given = self.given if given is None else given
         most = checked_max(given.max_features, len(part.choice.include))
         problem = self.family.problem(part, given.solver, most) if problem is None else problem
-        with closing(searching(part, problem, given, most, make)) as started:
+        with closing(make_search(part, problem, given, most, make)) as started:
             for step in started.steps():
                 if visit is not None and step.action in ("add", "remove"):
                     visit(started.search)
@@ -278,7 +278,7 @@ def _best_by_size(part: Features, problem: Problem, given: Parameters) -> dict[i
         if size <= most and (size not in best or value > best[size][0]):
             best[size] = value, PartSelection.of(search, part)
 
-    with closing(searching(part, problem, given, most)) as started:
+    with closing(make_search(part, problem, given, most)) as started:
         search = started.search
         start = search.copy() if started.name == "exhaustive" else None
         if not search.include:

@@ -17,7 +17,7 @@ from dropstep.parameters import NAMES, Parameters, checked_parameters, documente
 from dropstep.resampling.resampler import PartSelection, Resampler, select_on_all_rows
 from dropstep.result import import_pandas, standard_error
 from dropstep.running import checked_max
-from dropstep.search.calibrated import Knockoffs
+from dropstep.search.rules import Knockoffs
 from dropstep.selector import Selector, path_attributes
 
 if TYPE_CHECKING:

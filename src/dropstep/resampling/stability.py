@@ -23,7 +23,7 @@ from dropstep.models.capabilities import RowBlocks, SumsBlocks
 from dropstep.parameters import checked_parameters, checked_seed, with_parameters
 from dropstep.resampling.resampler import Resampler
 from dropstep.result import STABLE, feature_names, import_pandas, is_stable
-from dropstep.search.calibrated import Permutation
+from dropstep.search.rules import Permutation
 from dropstep.search.search import Search
 from dropstep.wording import counted, plain_names
 

@@ -41,7 +41,7 @@ class CrossValidated:
 
     greater_is_better = True
     solver = "fits"
-    sample_unit, reads_tails = "rows", True
+    sample_unit, reads_tails, scans_cost_fits = "rows", True, True
     max_rank = math.inf
 
     def __init__(
@@ -90,6 +90,9 @@ class CrossValidated:
     def rank(self, units: Sequence[int]) -> int:
         """Number of columns of units."""
         return len(self.units.columns(units))
+
+    def release(self) -> None:
+        """Do nothing: scores of fits are kept for all that may still be compared."""
 
     def saturated(self) -> StopReason | None:
         """Nothing prevents an estimator from taking another feature."""

@@ -73,7 +73,7 @@ class GeneralizedLinear:
 
     greater_is_better = False
     solver = "columns"
-    reads_tails = True
+    reads_tails, scans_cost_fits = True, False
 
     def __init__(
         self,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial, reduce
+from operator import add
 from typing import Any, Literal
 
 import numpy as np
@@ -14,26 +15,111 @@ from numpy.typing import NDArray
 from dropstep.data.division import Fold
 from dropstep.data.groups import as_choice
 from dropstep.data.leakage import SUSPICIOUS, determining, determining_note
-from dropstep.data.moments import Moments
+from dropstep.data.moments import Moments, of_rows
 from dropstep.data.rearrange import without_levels
 from dropstep.data.sample import Features, Rows, Sample, sample_of
 from dropstep.data.sources import RowSource
 from dropstep.data.sources.sample import SourceSample, source_sample
+from dropstep.data.table import refuse_missing
 from dropstep.data.target import Categorical, Continuous, Target, as_target
 from dropstep.models.base import Bools, Choices, Family, Floats, Units
 from dropstep.models.base import Problem as SearchProblem
 from dropstep.models.evaluation import Evaluation, Losses, class_losses, predictor, problems_one_by_one, row_weights
-from dropstep.models.least_squares.blocks import MomentBlocks, blocks_of, prefers_blocks
 from dropstep.models.least_squares.criteria import Criterion, OfRows, as_criterion
-from dropstep.models.least_squares.fold_problems import fold_problems, lacks_classes, without_lone_rows
+from dropstep.models.least_squares.criterion_matrix import RegressionRows
+from dropstep.models.least_squares.diagnostics import notes
+from dropstep.models.least_squares.fold_scores import fold_problems, lacks_classes, without_lone_rows
 from dropstep.models.least_squares.model import LeastSquares
-from dropstep.models.least_squares.notes import notes
-from dropstep.models.least_squares.permutation import PermutedResiduals
-from dropstep.models.least_squares.problem import Problem, choose_solver, from_moments, problem_of
-from dropstep.models.least_squares.row_residuals import RowResiduals
-from dropstep.models.least_squares.rows import RegressionRows
+from dropstep.models.least_squares.problem import ScatterProblem, choose_solver, from_moments, problem_of
+from dropstep.models.least_squares.row_tests import PermutedResiduals, RowResiduals
 from dropstep.parameters import Parameters
 from dropstep.result import Coefficients
+
+Indices = NDArray[np.intp]
+FindRows = Callable[[], Indices]
+MIN_ROWS_PER_VALUE = 2  # moments of all blocks may have as many numbers as X has, divided by this
+
+
+@dataclass(frozen=True, eq=False)
+class MomentBlocks:
+    """Moments of disjoint blocks of the rows of a sample.
+
+    Attributes
+    ----------
+    sample : Sample
+    block : ndarray of int of shape (n_samples,)
+        Block of each row.
+    moments : tuple of Moments
+        Moments of each block.
+    total : Moments
+        Moments of all rows.
+    exact : bool
+        Whether to continue from the rows where the digits of a Gram matrix do not suffice.
+    """
+
+    sample: Sample
+    block: Indices
+    moments: tuple[Moments, ...]
+    total: Moments
+    exact: bool
+
+    def halves(self, chosen: Indices) -> tuple[tuple[ScatterProblem, FindRows], tuple[ScatterProblem, FindRows]]:
+        """The problem of the union of some blocks, and that of the other blocks; with functions that find the rows."""
+        half = union([self.moments[b] for b in chosen.tolist()])
+        return self._problem(half, chosen, inside=True), self._problem(self.total - half, chosen, inside=False)
+
+    def _problem(self, moments: Moments, chosen: Indices, *, inside: bool) -> tuple[ScatterProblem, FindRows]:
+        problem = from_moments(moments)
+
+        @cache
+        def rows() -> Indices:
+            return np.flatnonzero(np.isin(self.block, chosen) == inside)
+
+        @cache
+        def from_rows() -> ScatterProblem:
+            part = self.sample.at(rows())
+            return problem_of(part.table, part.target, part.weights, "columns")
+
+        return replace(problem, from_rows=from_rows) if self.exact else problem, rows
+
+
+def union(parts: Sequence[Moments]) -> Moments:
+    """The sum of moments, at once where all have the same classes, which costs less than one after the other."""
+    first = parts[0]
+    classes = {None if part.labels is None else tuple(part.labels.tolist()) for part in parts}
+    if len(classes) > 1:
+        return reduce(add, parts)
+    counts = np.array([part.counts for part in parts])
+    means = np.array([part.means for part in parts])
+    total = counts.sum(axis=0)
+    shares = np.divide(counts, total, out=np.zeros_like(counts), where=total > 0)
+    centre = np.einsum("bc,bcj->cj", shares, means)
+    between = (np.sqrt(counts)[:, :, None] * (means - centre)).reshape(-1, means.shape[2])
+    scatter = between.T @ between
+    for part in parts:
+        scatter += part.scatter
+    return replace(first, counts=total, means=centre, scatter=scatter)
+
+
+def blocks_are_few(n_rows: int, n_columns: int, n_blocks: int) -> bool:
+    """Whether the moments of all blocks are few compared with the rows."""
+    return MIN_ROWS_PER_VALUE * n_blocks * n_columns <= n_rows
+
+
+def blocks_of(sample: Sample, block: Indices, *, exact: bool) -> MomentBlocks | None:
+    """The moments of blocks; None if columns have so extreme a scale that moments cannot be added."""
+    n_blocks = int(block.max()) + 1
+    order = np.argsort(block, kind="stable")
+    found = []
+    for rows in np.split(order, np.searchsorted(block[order], np.arange(1, n_blocks))):
+        table = sample.table.at(rows)
+        weights = None if sample.weights is None else sample.weights[rows]
+        moments, exponents = of_rows(table.matrix, sample.target.at(rows), weights, table.names)
+        refuse_missing(sample.table, moments.means[:, : moments.n_features])
+        if exponents is not None:
+            return None
+        found.append(moments)
+    return MomentBlocks(sample, block, tuple(found), union(found), exact)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +237,7 @@ class LeastSquaresFamily:
         if isinstance(as_criterion(criterion, kind), OfRows):
             return False
         n, p = sample.table.matrix.shape
-        return prefers_blocks(n, p, n_blocks) and (solver == "gram" or choose_solver(n // 2, p) == "gram")
+        return blocks_are_few(n, p, n_blocks) and (solver == "gram" or choose_solver(n // 2, p) == "gram")
 
     def blocks(
         self, sample: Sample, block: NDArray[np.intp], solver: str, max_features: int | None
@@ -185,7 +271,7 @@ class LeastSquaresBlocks:
 class LeastSquaresProblem:
     """Normal equations, the sample (and its rows) that they are of, and the number of units that may be selected."""
 
-    equations: Problem
+    problem: ScatterProblem
     whole: AnySample | None = None
     max_features: int | None = None
     rows: Callable[[], NDArray[np.intp]] | None = None  # None is all rows
@@ -197,19 +283,19 @@ class LeastSquaresProblem:
 
     @property
     def sizes_by(self) -> str:
-        return "ebic" if self.equations.kind == "linear" else "trace"
+        return "ebic" if self.problem.kind == "linear" else "trace"
 
     @property
     def n_columns(self) -> int:
-        return self.equations.n_features
+        return self.problem.n_features
 
     @property
     def varying(self) -> Bools:
-        return self.equations.equations.diagonal > 0
+        return self.problem.varying
 
     def model(self, criterion: Any, units: Units, candidates: NDArray[np.intp], choices: Choices) -> LeastSquares:
         """A model of candidate columns."""
-        problem = self.equations
+        problem = self.problem
         resolved = as_criterion(criterion, problem.kind).resolve(problem, candidates, choices)
         rows = self._rows(resolved) if isinstance(resolved, OfRows) else None
         model = LeastSquares(problem, resolved, units, self.max_features, rows)
@@ -217,7 +303,7 @@ class LeastSquaresProblem:
             model.residuals = RowResiduals(self.whole, units, self.rows)
             model.permuted = PermutedResiduals(model.residuals, candidates, problem.test)
         elif isinstance(self.whole, SourceSample) and self.whole.source.can_reread:
-            from dropstep.models.least_squares.block_residuals import BlockResiduals
+            from dropstep.models.least_squares.row_tests import BlockResiduals
 
             model.residuals = BlockResiduals(self.whole, units)
         return model
@@ -225,8 +311,8 @@ class LeastSquaresProblem:
     def _rows(self, criterion: Criterion) -> RegressionRows:
         """The rows, for a criterion that reads them."""
         sample = self.sample
-        if self.equations.solver == "columns":
-            return RegressionRows(self.equations)
+        if self.problem.solver == "columns":
+            return RegressionRows(self.problem)
         if not isinstance(sample, Sample):
             raise ValueError(
                 f"criterion {criterion.name!r} reads the rows, which Moments do not contain; pass X and y, or use "
@@ -236,15 +322,15 @@ class LeastSquaresProblem:
 
     def with_knockoffs(self, candidates: NDArray[np.intp], seed: int) -> LeastSquaresProblem:
         """The problem of candidate columns, followed by a knockoff of each."""
-        from dropstep.models.least_squares.knockoffs import with_knockoffs
+        from dropstep.models.least_squares.knockoff_moments import with_knockoffs
 
-        return LeastSquaresProblem(with_knockoffs(self.equations, candidates, seed))
+        return LeastSquaresProblem(with_knockoffs(self.problem, candidates, seed))
 
     def notes(self, model: LeastSquares, excluded: set[int]) -> Iterator[str]:
         """Notes on features that determine the target, and on the digits of the numbers."""
         sample = self.sample
         if isinstance(sample, Sample) and isinstance(sample.target, Continuous):
-            suspects = [j for j in self.equations.nearly_determining(1 - SUSPICIOUS) if j not in excluded]
+            suspects = [j for j in self.problem.nearly_determining(1 - SUSPICIOUS) if j not in excluded]
             if found := determining(sample.table, sample.encoding, sample.target, sample.weights, suspects):
                 yield determining_note(sample.features, found)
         yield from notes(model, None if sample is None else sample.column_names, excluded)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from dropstep.data.columns import Columns
-from dropstep.models.least_squares.explained import Explained
-from dropstep.models.least_squares.problem import Problem
+from dropstep.models.least_squares.criterion_matrix import CriterionMatrix
+from dropstep.models.least_squares.problem import ScatterProblem
 from dropstep.projection.projection import Projection
 from dropstep.result import Coefficients
 
@@ -54,7 +54,7 @@ class Solution:
     @cached_property
     def variances(self) -> Floats:
         """Diagonal of inv(S_AA)."""
-        return np.asarray(np.einsum("ij,ij->i", self.root, self.root))
+        return np.asarray(np.add.reduce(np.square(self.root), axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,12 +82,12 @@ class _Selected:
 
 
 def coefficients(
-    problem: Problem, solution: Solution, explained: Explained, columns: Sequence[int], names: Sequence[str]
+    problem: ScatterProblem, solution: Solution, matrix: CriterionMatrix, columns: Sequence[int], names: Sequence[str]
 ) -> Coefficients:
     """Coefficients of the selected columns, in the order given; 0 for a column that depends on the others."""
     diagonal = problem.equations.diagonal[solution.independent]
-    if problem.finer is not None and np.any(diagonal * solution.variances > MAX_INFLATION):
-        problem = problem.finer()
+    if problem.from_rows is not None and np.any(diagonal * solution.variances > MAX_INFLATION):
+        problem = problem.from_rows()
         projection = Projection(problem.equations)
         projection.add(columns)
         solution = Solution.of(projection)
@@ -95,11 +95,11 @@ def coefficients(
     at = np.array([place[j] for j in solution.independent.tolist()], dtype=np.intp)
     selected = _Selected(np.array(columns, dtype=np.intp), at, tuple(names))
     if problem.kind == "linear":
-        return _regression(problem, explained.M.diagonal(), solution, selected)
+        return _regression(problem, matrix.M.diagonal(), solution, selected)
     return _discriminant(problem, solution, selected)
 
 
-def _regression(problem: Problem, residual: Floats, solution: Solution, selected: _Selected) -> Coefficients:
+def _regression(problem: ScatterProblem, residual: Floats, solution: Solution, selected: _Selected) -> Coefficients:
     """One function per target, with standard errors, from the residual sums of squares of the targets."""
     origin, single = problem.origin, problem.n_targets == 1
     means, df = _means(problem, solution.independent)[0], problem.df - len(solution.slopes)
@@ -125,7 +125,7 @@ def _regression(problem: Problem, residual: Floats, solution: Solution, selected
     )
 
 
-def _discriminant(problem: Problem, solution: Solution, selected: _Selected) -> Coefficients:
+def _discriminant(problem: ScatterProblem, solution: Solution, selected: _Selected) -> Coefficients:
     """One function per class: log prior + d' inv(S) (x - (mean + centre) / 2), with d = mean - centre and S = Sw / n.
 
     The centre is the mean of all rows; what it contributes is the same for all classes.
@@ -149,13 +149,13 @@ def _discriminant(problem: Problem, solution: Solution, selected: _Selected) -> 
     )
 
 
-def _means(problem: Problem, columns: Indices) -> Floats:
+def _means(problem: ScatterProblem, columns: Indices) -> Floats:
     """Class means of columns, in the units of the problem."""
     means, scatter = problem.origin.means[:, columns], problem.equations.scatter
     return means + scatter.mean_errors(columns) if isinstance(scatter, Columns) else means
 
 
-def _in_units(values: Floats, problem: Problem, columns: Indices) -> Floats:
+def _in_units(values: Floats, problem: ScatterProblem, columns: Indices) -> Floats:
     """Coefficients of columns that may have been rescaled, in the units of the table; infinite beyond float64."""
     exponents = problem.origin.exponents
     if exponents is None:

@@ -9,7 +9,7 @@ from dropstep import Moments, select
 from dropstep.data.columns import Columns
 from dropstep.data.matrices.dense import Dense
 from dropstep.models.least_squares.problem import from_moments
-from dropstep.projection import blocks, directions
+from dropstep.projection import downdates, projection
 from dropstep.projection import equations as normal_equations
 from dropstep.projection.projection import Projection
 
@@ -56,7 +56,7 @@ def test_a_block_is_its_features_one_by_one(seed, noise, monkeypatch):
     together, one_by_one = Projection(e), Projection(e)
     together.add(order[:3])
     together.add(order[3 : 30 + seed])
-    monkeypatch.setattr(directions, "MANY", np.inf)
+    monkeypatch.setattr(projection, "FACTORISE_TOGETHER_FROM", np.inf)
     for j in order[: 30 + seed]:
         one_by_one.add([j])
     assert together.independent == one_by_one.independent
@@ -71,7 +71,7 @@ def test_a_block_is_its_features_one_by_one(seed, noise, monkeypatch):
 def test_the_first_feature_that_depends_on_others_ends_a_block():
     S = np.diag([1.0, 2.0, 3.0, 4.0])
     S[2] = S[:, 2] = [1.0, 2.0, 3.0, 0.0]  # the sum of the first two
-    R, noise = blocks.leading_factor(S, np.diagonal(S).copy(), 1e-8)
+    R, noise = downdates.leading_factor(S, np.diagonal(S).copy(), 1e-8)
     np.testing.assert_allclose(R, np.diag(np.sqrt([1.0, 2.0])))
     np.testing.assert_allclose(noise, [1.0, 2.0])
 
@@ -105,8 +105,8 @@ def test_backward_from_moments_factorises_three_times(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 120))
     calls = []
-    original = blocks.leading_factor
-    monkeypatch.setattr(directions, "leading_factor", lambda *args: calls.append(len(args[0])) or original(*args))
+    original = downdates.leading_factor
+    monkeypatch.setattr(projection, "leading_factor", lambda *args: calls.append(len(args[0])) or original(*args))
     monkeypatch.setattr(Projection, "_remove_one", None)
     path = select(Moments.of(X, X[:, :20] @ np.ones(20) + rng.normal(size=500)), strategy="backward", criterion="bic")
     assert calls == [120, 120, len(path.selected)]
@@ -120,7 +120,7 @@ def test_backward_from_moments_factorises_three_times(monkeypatch):
 def test_scatter_within_units_is_that_of_centred_columns(monkeypatch, shape, largest_mean, order, dtype):
     """Units of some features out of order, and of all features in order; small and large ones; a constant feature."""
     monkeypatch.setattr(normal_equations, "ROW_BLOCK", 500)
-    monkeypatch.setattr(normal_equations, "ROWS", 70)
+    monkeypatch.setattr(normal_equations, "ROWS_PER_PRODUCT", 70)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 30)) + largest_mean * 10.0 ** -rng.integers(0, 4, 30)
     X[:, 11] = largest_mean

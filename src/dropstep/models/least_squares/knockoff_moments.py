@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from dropstep.data.moments import Moments
-from dropstep.models.least_squares.problem import Problem, from_moments
+from dropstep.models.least_squares.problem import ScatterProblem, from_moments
 
 Floats = NDArray[np.float64]
 
@@ -17,8 +17,8 @@ DEPENDENT = 1e-9  # smallest eigenvalue of a correlation matrix that counts as p
 DIGITS = 6  # of correlations that identify a table: sums of blocks, in any order, agree in more
 
 
-def with_knockoffs(problem: Problem, columns: NDArray[np.intp], seed: int) -> Problem:
-    """The problem of some columns, followed by their knockoffs; classes are orthonormal contrasts, as in `Problem`.
+def with_knockoffs(problem: ScatterProblem, columns: NDArray[np.intp], seed: int) -> ScatterProblem:
+    """The problem of some columns, followed by their knockoffs; classes are orthonormal contrasts.
 
     With U = X - X inv(Sigma) S and noise Z, the knockoffs are U + Z F with F'F = 2 S - S inv(Sigma) S. If there are
     enough rows, Z has orthonormal columns orthogonal to X, so that products of knockoffs are exactly those of the

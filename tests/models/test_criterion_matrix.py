@@ -7,9 +7,9 @@ import pytest
 
 from dropstep.data.table import Table
 from dropstep.data.target import as_target
-from dropstep.models.least_squares.explained import Explained
+from dropstep.models.least_squares.criterion_matrix import CriterionMatrix
+from dropstep.models.least_squares.moves import BlockUpdate, SingleUpdate
 from dropstep.models.least_squares.problem import problem_of
-from dropstep.models.least_squares.updates import BlockUpdate, SingleUpdate
 
 
 @pytest.mark.parametrize("noise", [1.0, 1e-2])
@@ -20,7 +20,7 @@ def test_gains_of_targets_of_different_scale_that_are_correlated(q: int, noise: 
     scale = 10.0 ** rng.integers(-6, 7, q)
     Y = (rng.normal(size=(80, 1)) + noise * rng.normal(size=(80, q))) * scale
     problem = problem_of(Table(rng.normal(size=(80, 4))), as_target(Y, 80, "linear"), None, "columns")
-    explained = Explained(problem.base, problem)
+    explained = CriterionMatrix.of(problem.base, problem)
     centred = (Y - Y.mean(axis=0)) / scale
     cross = rng.normal(size=(37, 80)) @ centred * scale
     cross[1] = cross[0]

@@ -1,4 +1,4 @@
-"""Cautions: what makes a selection by least squares uncertain, each with its number."""
+"""Diagnostics: what the reader of a path should know about the table, the digits of the numbers and the final fit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dropstep.data.columns import Columns
 from dropstep.data.table import Table, listed
+from dropstep.models.least_squares.model import FEW_DIGITS, LeastSquares
 
 if TYPE_CHECKING:
     from dropstep.models.least_squares.model import LeastSquares
@@ -17,6 +19,42 @@ MAX_CONDITION = 100.0  # condition number of the correlations' square root from 
 MIN_CLASS = 5  # rows of a class
 NEAR_LIMIT = 0.5  # share of n - classes from which the trace grows with the number of features alone
 MIN_CP_DF = 10  # residual degrees of freedom of the full model, whose variance Cp uses
+
+
+def notes(model: LeastSquares, names: tuple[str, ...] | None, excluded: set[int]) -> Iterator[str]:
+    """Notes on a model after a search."""
+    problem = model.problem
+    model.projection.update(np.arange(problem.n_features))
+    table = Table(np.empty((0, problem.n_features)), names)
+    if separating := [j for j in problem.separating if j not in excluded]:
+        yield (
+            f"{listed(table, separating)}: a single value within every class, which separates the classes perfectly "
+            "and makes every criterion infinite; not considered in the search: if it is a copy of the target, exclude "
+            "it, and if not, it suffices to classify"
+        )
+    if isinstance(problem.equations.scatter, Columns) and problem.equations.scatter.in_double:
+        yield (
+            "X is float32, and some column has a mean of more than 100 times its standard deviation, or a standard "
+            "deviation beyond 1e12; products were computed in float64, because float32 would lose too many digits"
+        )
+    if doubtful := model.projection.doubtful:
+        digits = "double precision" if problem.solver == "columns" else "a Gram matrix in double precision"
+        yield (
+            f"{listed(table, doubtful)}: so close to a linear combination of the selected features that {digits} "
+            "cannot resolve the gain; treated as linearly dependent, so the selection may lack a feature that matters"
+        )
+    if together := model.separating():
+        yield (
+            f"{listed(table, together)}: with the selected features, separates the classes perfectly, which makes "
+            "every criterion infinite; not considered in the search"
+        )
+    yield from cautions(model, table, excluded)
+    share = model.matrix.smallest_share if problem.sign < 0 else 1.0
+    if problem.solver == "gram" and share < FEW_DIGITS:
+        yield (
+            f"the residual is {max(share, 0):.1g} of the total sum of squares; a Gram matrix keeps few digits of so "
+            "small a difference (pass X and y with solver='columns')"
+        )
 
 
 def cautions(model: LeastSquares, table: Table, excluded: set[int]) -> Iterator[str]:

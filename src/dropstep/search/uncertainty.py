@@ -25,7 +25,7 @@ def notes(search: Search, model: FamilyModel, n_excluded: int, names: Sequence[s
     yield from _tails(search, model, names)
     near = search.closest
     if near is not None and near.margin < NEAR_TIE and near.second not in search.selected:
-        first, second = (", ".join(feature_names(names, search.units.features([u]))) for u in near[:2])
+        first, second = (", ".join(feature_names(names, search.units.features([u]))) for u in (near.unit, near.second))
         yield (
             f"{first} entered with a gain of {near.gain:.4g}, and {second} would have brought {near.second_gain:.4g}: "
             "which of the two is selected is a matter of chance"
