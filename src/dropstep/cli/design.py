@@ -26,7 +26,7 @@ from dropstep.data.sample import Features, PerRow, Sample
 from dropstep.data.table import Table
 from dropstep.data.target import Categorical
 from dropstep.models.families import as_family
-from dropstep.models.glm.family import Cox
+from dropstep.models.glm.cox import Cox
 from dropstep.parameters import Parameters
 from dropstep.readers import Column, Layout, ReadError, Source, read
 from dropstep.readers.columns import MISSING, Numerals, shown_number

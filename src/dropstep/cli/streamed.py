@@ -20,7 +20,7 @@ from dropstep.cli.table_input import AnyDesign, ColumnLine
 from dropstep.data.sample import Features, PerRow, Sample
 from dropstep.data.source import ColumnType
 from dropstep.models.families import as_family
-from dropstep.models.glm.family import Logistic, Poisson
+from dropstep.models.glm.family import LikelihoodFamily
 from dropstep.models.least_squares.family import LeastSquaresFamily
 from dropstep.parameters import Parameters
 from dropstep.readers import ReadError, size_of
@@ -36,8 +36,9 @@ _KINDS = {"number": "number", "boolean": "boolean", "factor": "text", "date": "d
 
 def is_large(args: argparse.Namespace) -> bool:
     """Whether the rows of a file are read in blocks: it is large, or a glob, and the model allows it."""
-    name = args.file
-    if name == "-" or not isinstance(as_family(args.model), LeastSquaresFamily | Logistic | Poisson):
+    name, family = args.file, as_family(args.model)
+    in_blocks = isinstance(family, LikelihoodFamily) and family.in_blocks
+    if name == "-" or not (in_blocks or isinstance(family, LeastSquaresFamily)):
         return False
     if not os.path.exists(name) and glob.has_magic(name):
         return True
