@@ -59,8 +59,9 @@ class Fingerprint:
             found.partition(MAX_KEPT)
             found = found[:MAX_KEPT].copy()
         values = _ordered_rows(compared, target)
-        ascending = np.sort(values, axis=0)
-        return cls(found, n, values.argsort(axis=0), ascending[1:] == ascending[:-1])
+        order = values.argsort(axis=0)
+        values.sort(axis=0)
+        return cls(found, n, order, values[1:] == values[:-1])
 
     @property
     def is_complete(self) -> bool:
