@@ -54,7 +54,7 @@ REFUSED = {
     "empty": ("", "this file is empty"),
     "header only": ("a,b,y\n", "there is a header (3 columns) but no row below it"),
     "ragged rows": (with_line("1,2"), "row 6 has 2 cells, but the first row has 3"),
-    "wrong encoding": (table("a,b\xe9,y").encode("latin-1"), "byte 0xe9 in line 1 is not UTF-8; add --encoding"),
+    "wrong encoding": (table("a,b\xe9,y").encode("latin-1"), "byte 0xe9 in line 1 is not UTF-8; use another --encoding, e.g. --encoding latin-1"),
     "duplicate names": (table("a,a,y"), "the column name 'a' occurs 2 times in the header; rename one of them"),
     "no names": (table(",,y"), "2 of 3 columns have no name in the header"),
     "NUL bytes": (with_line("1,\0,2"), "there is a NUL byte in line 6"),
@@ -65,7 +65,7 @@ REFUSED = {
     "thousands": (table(columns=(A, grouped(B), Y)), "column 'b' holds numbers written like"),
     "decimal comma": (table("a;b;y", map(comma, (A, B, Y)), ";"), "add --decimal , for a decimal comma"),
     "truncated gzip": (gzip.compress(table().encode())[:-20], "this gzip file is damaged or truncated"),
-    "truncated Parquet": (parquet()[:-50], "this Parquet file is damaged or truncated"),
+    "truncated Parquet": (parquet()[:-50], "this file is damaged or truncated"),
     "a zip archive": (b"PK\x03\x04", "this is a zip archive"),
     "unknown target": (table("a,b,z"), "--target y: no such column; the columns are 'a', 'b', 'z'"),
     "constant target": (table(columns=(A, B, [7] * N)), "--target y: every row has the value 7"),
@@ -120,7 +120,7 @@ def test_a_broken_file_in_a_real_process(folder):
 
 def test_a_directory_and_a_missing_file(folder, capsys):
     Path("folder.csv").mkdir()
-    refused(main(command("folder.csv")), capsys.readouterr(), "folder.csv: this is a directory; give one of its files")
+    refused(main(command("folder.csv")), capsys.readouterr(), "folder.csv: this directory has no files")
     refused(main(command("none.csv")), capsys.readouterr(), "none.csv: no such file")
 
 

@@ -189,7 +189,7 @@ def test_closed_standard_input_is_an_empty_file(wine):
 
 def test_planted_links_are_not_followed(folder, monkeypatch):
     Path("victim").write_text("precious")
-    monkeypatch.setattr("dropstep.files.secrets.token_hex", lambda n: "guessed")
+    monkeypatch.setattr("dropstep.atomic.secrets.token_hex", lambda n: "guessed")
     Path(".dropstep-guessed.part").symlink_to("victim")
     with (
         pytest.raises(ValueError, match=r"^new\.txt: this file cannot be written \(File exists\)"),

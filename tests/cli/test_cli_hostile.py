@@ -111,8 +111,8 @@ def write_text_parquet(file: str) -> None:
 
 BOMBS = {
     "rows.csv.gz": (write_rows_csv, 0, ""),
-    "line.csv.gz": (write_line_csv, 2, "a row is longer than 4 MB, so this is not a table"),
-    "header.csv.gz": (write_header_csv, 2, "its first line is longer than 65536 bytes"),
+    "line.csv.gz": (write_line_csv, 2, "a row is longer than 32 MB, so this is not a table"),
+    "header.csv.gz": (write_header_csv, 2, "a row is longer than 32 MB, so this is not a table"),
     "rows.parquet": (write_rows_parquet, 0, ""),
     "rows.arrow": (write_rows_arrow, 0, ""),
     "text.parquet": (write_text_parquet, 2, "the values of column 't' have more than 64 kB each, so they cannot be"),
@@ -149,8 +149,8 @@ def test_the_excluded_column_of_long_texts_is_not_read(folder, capsys):
 )
 def test_a_table_that_must_be_in_memory_is_refused_if_it_does_not_fit(folder, capsys, monkeypatch, file, sentence):
     BOMBS[file][0](file)
-    for module in ("files", "arrow"):
-        monkeypatch.setattr(f"dropstep.readers.{module}.free_memory", lambda: 1600 * 2**20)
+    for module in ("content", "files"):
+        monkeypatch.setattr(f"dropstep.backends.{module}.free_memory", lambda: 1600 * 2**20)
     code, _, err = run(capsys, f"compare {file} --target y")
     assert code == 2
     assert sentence in err
@@ -294,12 +294,12 @@ def test_types_of_columns(folder, capsys, monkeypatch, size, columns, options, s
     ("head", "encoding", "options", "code", "sentence"),
     [
         ("a,y", "utf-16", "", 0, ""),
-        ("a\ud800,y", "utf-8", "", 2, "; add --encoding, e.g. --encoding latin-1"),
+        ("a\ud800,y", "utf-8", "", 2, "; use another --encoding, e.g. --encoding latin-1"),
         ("a,y", "utf-8", "--encoding hex", 2, "unknown encoding 'hex'; choose another --encoding"),
         ("a,y", "utf-8", "--encoding no-such", 2, "unknown encoding 'no-such'; choose another --encoding"),
         ("a,y", "utf-8", "--encoding punycode", 2, "unknown encoding 'punycode'; choose another --encoding"),
         ("a,y", "utf-8", "--encoding undefined", 2, "unknown encoding 'undefined'; choose another --encoding"),
-        ("a,y", "utf-8", "--encoding utf-32", 2, "; add --encoding, e.g. --encoding latin-1"),
+        ("a,y", "utf-8", "--encoding utf-32", 2, "; use another --encoding, e.g. --encoding latin-1"),
         ("a,y", "utf-8", "--separator \u00e9", 2, "--separator: must be one character of ASCII; got"),
         ("a,y", "utf-8", "--decimal \u00e9", 2, "--decimal: must be one character of ASCII; got"),
         ("a,y", "utf-8", "--na \udcff", 0, ""),

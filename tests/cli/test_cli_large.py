@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow.parquet
 import pytest
 
-import dropstep.backends.text
+import dropstep.backends.delimited
 from dropstep.cli import main
 from sources import arrow, table
 
@@ -19,7 +19,7 @@ from sources import arrow, table
 def large(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Every file counts as large, and is parsed in small blocks."""
     monkeypatch.setenv("DROPSTEP_LARGE_FILE", "0")
-    monkeypatch.setattr(dropstep.backends.text, "BLOCK", 2**14)
+    monkeypatch.setattr(dropstep.backends.delimited, "BLOCK", 2**14)
     return monkeypatch
 
 

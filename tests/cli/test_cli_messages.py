@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import dropstep.cli
-import dropstep.readers
+import dropstep.backends
 from commands import run, write_people
 from dropstep.cli import naming, output
 from dropstep.cli.parser import build_parser
-from dropstep.readers.wording import counted, quoted, shortened
+from dropstep.wording import counted, quoted, shortened
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
 
@@ -65,7 +65,7 @@ def mentioned(file: Path) -> set[str]:
 
 @pytest.mark.parametrize("command", ["select", "compare"])
 def test_every_option_that_a_message_may_advise_exists(command):
-    folders = [Path(inspect.getfile(package)).parent for package in (dropstep.cli, dropstep.readers)]
+    folders = [Path(inspect.getfile(package)).parent for package in (dropstep.cli, dropstep.backends)]
     files = [
         file
         for folder in folders
@@ -80,9 +80,9 @@ def test_every_option_that_a_message_may_advise_exists(command):
             assert not unknown, file
 
 
-def test_readers_name_no_option():
+def test_backends_name_no_option():
     """Only the command line knows options."""
-    assert not {o for file in Path(inspect.getfile(dropstep.readers)).parent.glob("*.py") for o in mentioned(file)}
+    assert not {o for file in Path(inspect.getfile(dropstep.backends)).parent.glob("*.py") for o in mentioned(file)}
 
 
 @pytest.mark.parametrize("command", ["select", "compare"])

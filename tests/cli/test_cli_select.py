@@ -188,7 +188,7 @@ def test_what_the_options_ask_of_columns(people, capsys):
 
 
 def test_parquet_needs_pyarrow(wine, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "dropstep.readers.arrow", None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     code, _, err = run(capsys, "select wine.csv --target class --output few.parquet")
     assert (code, err) == (
         2,

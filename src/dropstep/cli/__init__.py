@@ -131,7 +131,7 @@ def _command(parser: argparse.ArgumentParser, args: argparse.Namespace, line: st
     from dropstep.cli.output import as_json, show
 
     if args.command == "columns":
-        from dropstep.cli.naming import column_names
+        from dropstep.cli.columns import column_names
         from dropstep.report.text import printable
 
         show("\n".join(map(printable, column_names(args.file))))

@@ -13,7 +13,6 @@ from dropstep.cli import output
 from dropstep.cli.design import Design
 from dropstep.cli.table_input import AnyDesign
 from dropstep.data.sample import PerRow
-from dropstep.readers.errors import ReadError
 from dropstep.report.sections import holdout_sentences, stability_sentences
 from dropstep.report.text import printable
 from dropstep.result import STABLE
@@ -71,7 +70,7 @@ def split(design: AnyDesign, args: argparse.Namespace) -> tuple[AnyDesign, Desig
     outside = rows_held_out(design.sample, args.holdout, args.random_state or 0)
     n = int(outside.sum())
     if min(n, len(outside) - n) < MIN_ROWS:
-        raise ReadError(
+        raise ValueError(
             f"--holdout {args.holdout:g} holds out {n} of {len(outside)} rows; both parts need at least {MIN_ROWS}"
         )
     return _part(design, ~outside), _part(design, outside)

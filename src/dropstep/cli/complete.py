@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dropstep.cli.columns import Column
 from dropstep.cli.naming import listed, option_list
 from dropstep.cli.roles import Roles
 from dropstep.data.missing import Missing
-from dropstep.readers import Column
-from dropstep.readers.wording import counted, quoted
+from dropstep.wording import counted, quoted
 
 
 def complete(
@@ -56,7 +56,7 @@ def _without(
 
 def _infinite_sentence(columns: Sequence[Column]) -> str:
     first, rows = columns[0], np.flatnonzero(columns[0].infinite)
-    cell = str(first.cells.original()[rows[0]]).strip()
+    cell = str(first.original()[rows[0]]).strip()
     large = "inf" not in cell.lower()
     one, many = ("a number", "numbers") if large else ("an infinite value", "infinite values")
     limit = " too large for double precision" if large else ""

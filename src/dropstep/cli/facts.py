@@ -9,7 +9,7 @@ from typing import Any
 
 from dropstep.cli import output
 from dropstep.cli.table_input import AnyDesign
-from dropstep.readers.wording import counted, shortened
+from dropstep.wording import counted, shortened
 from dropstep.report.text import printable
 
 MAX_CLASSES = 6  # classes listed by name

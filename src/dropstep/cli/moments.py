@@ -25,7 +25,7 @@ from dropstep.data.moments import Moments, of_rows, refuse_extreme
 from dropstep.data.rearrange import with_levels
 from dropstep.models.families import as_family
 from dropstep.models.least_squares.family import LeastSquaresFamily
-from dropstep.readers.wording import counted
+from dropstep.wording import counted
 from dropstep.report.text import printable
 from dropstep.result import SelectionPath
 from dropstep.select import select

@@ -6,10 +6,11 @@ import ast
 import csv
 import difflib
 import re
+import shlex
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from dropstep.readers import read_names
-from dropstep.readers.wording import quoted, shortened
+from dropstep.wording import quoted, shortened
 
 # Parameters in messages of the library, and the options that correspond to them.
 _OPTIONS = (
@@ -20,18 +21,16 @@ _OPTIONS = (
     (re.compile(r"\bmax_features\b"), "--max-features"),
     (re.compile(r"\bsample_weight\b"), "--weights"),
     (re.compile(r"\bsample_groups\b"), "--groups-column"),
-    (re.compile(r"\bheader=False\b"), "--no-header"),
+    (re.compile(r"\bomit decimal\b"), "omit --decimal"),
+    (re.compile(r"\banother encoding\b"), "another --encoding"),
 )
 _EXCLUDE = re.compile(r"""\bexclude=(\[(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|, )*\])""")
+_READ = re.compile(r"""(use )?dropstep\.read\(file, ((?:[^()'"]|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")*)\)""")
+_FLAGS = {"header": "--no-header", "transpose": "--transpose"}
 MAX_LIST, MAX_QUOTE = 200, 100  # characters
 _RANGE = re.compile(r"(\d+)-(\d+)", re.ASCII)
 _LONG_QUOTE = re.compile(rf"'([^']{{{MAX_QUOTE},}})'")
 _WHOLE = re.compile(r"-?\d+", re.ASCII)
-
-
-def column_names(file: str) -> tuple[str, ...]:
-    """Names of the columns of a file."""
-    return read_names(file)
 
 
 def find_all(option: str, texts: Iterable[str] | None, names: Sequence[str]) -> tuple[int, ...]:
@@ -95,12 +94,31 @@ def option_list(names: Sequence[str]) -> str:
 
 def in_options(message: str, command: str = "select") -> str:
     """Replace parameters in a message of the library by the options of a command, and shorten long quotations."""
+    message = _READ.sub(_as_options, message)
     message = _EXCLUDE.sub(lambda found: f"--exclude {option_list(ast.literal_eval(found[1]))}", message)
     for pattern, option in _OPTIONS:
         message = pattern.sub(option, message)
     if command == "compare":
         message = re.sub(r"--strategy\b", "--strategies", message)
     return brief(message)
+
+
+def _as_options(call: re.Match[str]) -> str:
+    """The options that correspond to the arguments of a call of `dropstep.read`, after "add" instead of "use"."""
+    parsed = ast.parse(f"read({call[2]})", mode="eval").body
+    arguments = parsed.keywords if isinstance(parsed, ast.Call) else []
+    given = ((str(argument.arg), ast.literal_eval(argument.value)) for argument in arguments)
+    return ("add " if call[1] else "") + " ".join(_option(name, value) for name, value in given)
+
+
+def _option(name: str, value: Any) -> str:
+    if name in _FLAGS:
+        return _FLAGS[name]
+    if name == "categorical":
+        return f"--categorical {option_list(value)}"
+    if name == "na":
+        return " ".join("--na TEXT" if text is ... else f"--na {shlex.quote(text)}" for text in value)
+    return f"--{name} {repr(value) if str(value).isspace() or value == chr(39) else shlex.quote(str(value))}"
 
 
 def brief(message: str) -> str:

@@ -11,7 +11,7 @@ from dropstep.data.missing import MISSING as MISSING_CHOICES
 from dropstep.models.families import MODELS
 from dropstep.models.glm.criteria import CRITERIA as OF_LIKELIHOODS
 from dropstep.models.least_squares.criteria import CRITERIA
-from dropstep.readers.columns import MISSING
+from dropstep.backends.content import MISSING
 from dropstep.search.strategies import STRATEGIES
 from dropstep.select import SOLVERS
 

@@ -15,7 +15,7 @@ from dropstep.cli.options import add_compare, add_search, add_select, add_table
 from dropstep.cli.output import labelled
 from dropstep.cli.schema import DOCUMENTS
 from dropstep.cli.suggestions import option_hint, target_hint
-from dropstep.readers.wording import shortened
+from dropstep.wording import shortened
 from dropstep.report.text import printable
 
 _MINUS = re.compile(r"-(?:inf|[\d.][\d.,eE+-]*)")

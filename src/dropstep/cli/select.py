@@ -17,7 +17,7 @@ from dropstep.cli.progress import Progress
 from dropstep.cli.select_json import as_data
 from dropstep.cli.streamed import is_large, streamed_design
 from dropstep.cli.table_input import AnyDesign
-from dropstep.readers.wording import counted
+from dropstep.wording import counted
 from dropstep.report.coefficient_table import columns, sentences
 from dropstep.report.quantities import moves, reversals
 from dropstep.report.text import MAX_TEXT_WIDTH, count, plain, printable, shortened

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dropstep.backends.content import Content, Kind, ReadError
 from dropstep.cli import output
-from dropstep.cli.advice import with_advice
-from dropstep.cli.design import layout_of, shown_label
-from dropstep.cli.naming import listed
+from dropstep.cli.columns import KINDS, open_source, shown_level
+from dropstep.cli.naming import in_options, listed
 from dropstep.cli.progress import Progress
 from dropstep.cli.roles import Roles, roles_of
 from dropstep.cli.table_input import AnyDesign, ColumnLine
+from dropstep.cli.usable import refuse_mixed
 from dropstep.data.sample import Features, PerRow
 from dropstep.data.source import ColumnType
 from dropstep.data.sources.sample import SourceSample
@@ -25,14 +26,12 @@ from dropstep.models.families import as_family
 from dropstep.models.glm.family import Logistic, Poisson
 from dropstep.models.least_squares.family import LeastSquaresFamily
 from dropstep.parameters import Parameters
-from dropstep.readers import ReadError, size_of
 
 if TYPE_CHECKING:
     from dropstep.backends.arrow import ArrowSource
 
 LARGE = 2**27  # bytes of a table, decompressed, from which on its rows are read in blocks
 SIZE_VARIABLE = "DROPSTEP_LARGE_FILE"  # environment variable with another number of bytes
-_KINDS = {"number": "number", "boolean": "boolean", "factor": "text", "date": "date", "object": "other"}
 
 
 def is_large(args: argparse.Namespace) -> bool:
@@ -40,10 +39,23 @@ def is_large(args: argparse.Namespace) -> bool:
     name = args.file
     if name == "-" or not isinstance(as_family(args.model), LeastSquaresFamily | Logistic | Poisson):
         return False
-    if not os.path.exists(name) and glob.has_magic(name):
+    if os.path.isdir(name) or (not os.path.exists(name) and glob.has_magic(name)):
         return True
     limit = int(os.environ.get(SIZE_VARIABLE, LARGE))
-    return os.path.isfile(name) and size_of(name, limit) >= limit
+    return os.path.isfile(name) and _size_of(name, limit) >= limit
+
+
+def _size_of(name: str, limit: int) -> int:
+    """Number of bytes of the table in a file, decompressed and counted up to a limit."""
+    try:
+        content = Content(name)
+        if content.kind is Kind.TEXT:
+            return content.size(limit)
+        from dropstep.backends.files import table_size
+
+        return table_size(content, limit)
+    except (ReadError, ImportError) as error:
+        raise ValueError(in_options(str(error))) from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,17 +135,10 @@ class StreamedDesign(AnyDesign):
         counts: Counter[Any] = Counter()
         for label, n in self.sample.summary.class_rows.items():  # several, if float64 cannot distinguish them
             counts[float(label) if moments.labels.dtype.kind == "f" else label] += n
-        return {shown_label(label): counts[label] for label in moments.labels.tolist()}
+        return {shown_level(label): counts[label] for label in moments.labels.tolist()}
 
     def write(self, part: Path, file: str, names: Sequence[str]) -> None:
-        if file.lower().endswith(".parquet"):
-            from dropstep.backends.files import write_parquet
-
-            write_parquet(str(part), (batch for _, batch in self.source.batches(tuple(names))))
-            return
-        batches = (batch.columns for batch in self.source.originals(tuple(names)))
-        rows = (row for columns in batches for row in zip(*(c.to_pylist() for c in columns), strict=True))
-        output.write_table(part, file, names, rows)
+        output.write_columns(part, file, self.source, names)
 
 
 def _row_report(progress: Progress) -> Callable[[int, int], None]:
@@ -145,18 +150,20 @@ def _row_report(progress: Progress) -> Callable[[int, int], None]:
 
 def streamed_design(args: argparse.Namespace, progress: Progress) -> StreamedDesign:
     """Read the file once, and make the design that the options describe."""
-    try:
-        from dropstep.backends.files import source_of
-    except ImportError:
-        raise ValueError(
-            f"{args.file}: reading files of {LARGE >> 20} MB and more needs pyarrow: pip install 'dropstep[cli]'"
-        ) from None
     _check_options(args)
+    source = open_source(args)
     try:
-        source = source_of(args.file, layout_of(args))
+        return _design_of(source, args, progress)
     except ReadError as error:
-        raise ValueError(with_advice(error)) from error
-    kinds, roles, notes = source.columns, roles_of(args, source.names), list[str]()
+        raise ValueError(in_options(str(error))) from error
+
+
+def _design_of(source: ArrowSource, args: argparse.Namespace, progress: Progress) -> StreamedDesign:
+    roles, notes = roles_of(args, source.names), list[str]()
+    names = source.names
+    source.confirm([names[j] for j in (*roles.candidates(len(names)), *roles.targets, *roles.others)])
+    kinds = source.columns
+    refuse_mixed(kinds, roles)
     features = _usable(kinds, roles, notes)
     if not features:
         raise ValueError(f"{args.file}: no feature remains; every column except the target is ignored")
@@ -170,17 +177,14 @@ def streamed_design(args: argparse.Namespace, progress: Progress) -> StreamedDes
     }
     given = Parameters(model=args.model, solver=args.solver, **parameters)
     targets = [kinds[j].name for j in roles.targets]
-    try:
-        sample = as_family(args.model).sample(source, targets, _rows(kinds, roles), given)
-    except ReadError as error:
-        raise ValueError(with_advice(error)) from error
+    sample = as_family(args.model).sample(source, targets, _rows(kinds, roles), given)
     assert isinstance(sample, SourceSample)
     ignored = {sample.layout.features[j] for j in sample.choice.features(sample.choice.exclude)}
     kept = [j for j in features if kinds[j].name not in ignored]
     lines = zip(kinds, roles.names(kept, len(kinds)), strict=True)
     text = {kinds[j].name for j in roles.categorical}
-    listing = tuple(ColumnLine(c.name, "text" if c.name in text else _KINDS[c.kind], role) for c, role in lines)
-    return StreamedDesign(args.file, source, sample, listing, parameters, tuple(notes))
+    listing = tuple(ColumnLine(c.name, "text" if c.name in text else KINDS[c.kind], role) for c, role in lines)
+    return StreamedDesign(args.file, source, sample, listing, parameters, (*map(in_options, source.notes), *notes))
 
 
 def _check_options(args: argparse.Namespace) -> None:
@@ -195,8 +199,6 @@ def _check_options(args: argparse.Namespace) -> None:
             f"{args.file}: --criterion cv needs all rows in memory, but the file is read in blocks; use another one "
             "such as ebic"
         )
-    if args.thousands is not None:
-        raise ValueError(f"{args.file}: --thousands is not supported for files that are read in blocks; convert it")
 
 
 def _usable(kinds: Sequence[ColumnType], roles: Roles, notes: list[str]) -> list[int]:

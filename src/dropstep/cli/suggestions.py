@@ -33,14 +33,14 @@ def option_hint(unknown: Sequence[str], options: Iterable[str]) -> str:
 
 def target_hint(file: str) -> str:
     """The sentence for a command line without a target, with the columns of the file if it can be read."""
-    from dropstep.readers import ReadError, read_names
+    from dropstep.cli.columns import column_names
 
     sentence = "the following arguments are required: --target, the column to explain"
     if file == "-":
         return sentence
     try:
-        names = read_names(file)
-    except (ReadError, OSError, ValueError):
+        names = column_names(file)
+    except (OSError, ValueError):
         return sentence
     return f"{sentence}; the columns are {listed(names, 8)}"
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dropstep.cli.advice import problem_of
-from dropstep.cli.naming import brief, listed, option_list
+from dropstep.cli.columns import Column
+from dropstep.cli.naming import brief, in_options, listed, option_list
 from dropstep.cli.roles import Roles
 from dropstep.data.factor import Factor
 from dropstep.data.frame import Frame, table_of
 from dropstep.data.leakage import identifiers_note, identifying_factors
+from dropstep.data.source import ColumnType
 from dropstep.data.table import Table
-from dropstep.readers import Column
-from dropstep.readers.wording import quoted
+from dropstep.wording import quoted
 
 
 def usable(columns: Sequence[Column], roles: Roles, notes: list[str]) -> list[int]:
@@ -31,10 +31,7 @@ def usable(columns: Sequence[Column], roles: Roles, notes: list[str]) -> list[in
         shown = listed([columns[j].name for j in dates])
         notes.append(f"ignored columns with dates or lists: {shown} (derive numbers such as the year)")
     ignored = {*dates, *empty}
-    features = _without_ids(columns, [j for j in candidates if j not in ignored], roles, notes)
-    _check_mixed([columns[j] for j in (*roles.targets, *roles.others)], optional=False)
-    _check_mixed([columns[j] for j in features], optional=True)
-    return features
+    return _without_ids(columns, [j for j in candidates if j not in ignored], roles, notes)
 
 
 def _without_ids(columns: Sequence[Column], features: Sequence[int], roles: Roles, notes: list[str]) -> list[int]:
@@ -55,10 +52,12 @@ def as_table(columns: Sequence[Column], features: Sequence[int], roles: Roles) -
     return table_of(read, len(columns[0].values), tuple(column.name for column in chosen.values()))
 
 
-def _check_mixed(columns: Sequence[Column], *, optional: bool) -> None:
-    mixed = [(column, column.problem) for column in columns if column.problem is not None]
-    if mixed:
-        first, problem = mixed[0]
-        more = f" (and {len(mixed) - 1} more)" if len(mixed) > 1 else ""
-        exclude = f", or exclude it (--exclude {option_list([column.name for column, _ in mixed[:5]])})"
-        raise ValueError(f"column {quoted(first.name)}{more} {problem_of(problem)}{exclude if optional else ''}")
+def refuse_mixed(types: Sequence[ColumnType], roles: Roles) -> None:
+    """Raise for columns that seem to be meant as numbers, but cannot be read as such, unless they are categories."""
+    for columns, optional in (((*roles.targets, *roles.others), False), (roles.candidates(len(types)), True)):
+        mixed = [types[j] for j in columns if types[j].problem and j not in roles.categorical and j != roles.row_groups]
+        if mixed:
+            more = f" (and {len(mixed) - 1} more)" if len(mixed) > 1 else ""
+            exclude = f", or exclude it (--exclude {option_list([column.name for column in mixed[:5]])})"
+            problem = in_options(mixed[0].problem)
+            raise ValueError(f"column {quoted(mixed[0].name)}{more} {problem}{exclude if optional else ''}")

@@ -22,6 +22,10 @@ WIDE = 256  # columns from which on the products of a block justify several thre
 RowReport = Callable[[int, "int | None"], object]
 
 
+class TypesChangedError(ValueError):
+    """Rows contradict the types that the first ones suggest; now `Source.columns` are those of all rows: read again."""
+
+
 @dataclass(frozen=True)
 class ColumnType:
     """Name and type of a column of a source.
@@ -35,12 +39,15 @@ class ColumnType:
         Whether the numbers are integers by their type, so that class labels are.
     order : tuple or None, default=None
         All levels in their order, where the type has one; None sorts the levels.
+    problem : str, default=""
+        Why a column of text seems to be meant as numbers, and what to do about it; empty if it does not.
     """
 
     name: str
     kind: Kind
     whole: bool = False
     order: tuple[Any, ...] | None = None
+    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -180,6 +187,12 @@ class Source(ABC):
         Table or Frame
             A Table if all columns are numbers.
         """
+        try:
+            return self._rows(columns)
+        except TypesChangedError:
+            return self._rows(columns)
+
+    def _rows(self, columns: Sequence[str] | None) -> Table | Frame:
         names = self.names if columns is None else tuple(columns)
         orders = {column.name: column.order for column in self.columns}
         parts = self.total(_keep, names).parts

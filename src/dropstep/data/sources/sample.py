@@ -26,7 +26,7 @@ from dropstep.data.missing import MISSING
 from dropstep.data.moments import Moments, refuse_extreme
 from dropstep.data.rearrange import as_regression, placed
 from dropstep.data.sample import Features, PerRow
-from dropstep.data.source import ColumnType, Source
+from dropstep.data.source import ColumnType, Source, TypesChangedError
 from dropstep.data.sources.layout import Layout, layout_of
 from dropstep.data.sources.summary import Levels, Summarise, Summary
 from dropstep.data.target import is_categorical
@@ -87,6 +87,16 @@ def source_sample(
     -------
     SourceSample
     """
+    try:
+        return _read_sample(source, y, rows, given, model, least_squares=least_squares)
+    except TypesChangedError:
+        return _read_sample(source, y, rows, given, model, least_squares=least_squares)
+
+
+def _read_sample(
+    source: Source, y: Any, rows: PerRow, given: Parameters, model: Model, *, least_squares: bool
+) -> SourceSample:
+    """The sample of a source whose types are known."""
     first = prepared(source, y, rows, given, model)
     layout, choice, notes = first.layout, first.choice, list[str]()
     while True:
