@@ -128,8 +128,8 @@ def test_numbers_in_another_format_advise_an_option(folder, capsys, cells, advic
 @pytest.mark.parametrize(
     ("data", "advice"),
     [
-        (b"a,b\n1,2\n3\n", "but the first row has 2; correct the file, or give its separator with --separator"),
-        (b"a,b\n1,\xe9\n", "is not UTF-8; add --encoding, e.g. --encoding latin-1"),
+        (b"a,b\n1,2\n3\n", "but the first row has 2; correct the file, or give its separator, e.g. --separator ';'"),
+        (b"a,b\n1,\xe9\n", "is not UTF-8; use another --encoding, e.g. --encoding latin-1"),
         (b"a,b\n1,\x00\n", "or UTF-16; for UTF-16, add --encoding utf-16"),
         (b"1,1\n1,2\n", "2 times in the header; if the file has no header, add --no-header"),
         (b",,x\na,b,c\n1,2,3\n", "no name in the header; if the names are in the next line, add --skip 1"),

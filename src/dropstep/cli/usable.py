@@ -49,7 +49,7 @@ def as_table(columns: Sequence[Column], features: Sequence[int], roles: Roles) -
     read = [
         Factor(c.values, c.levels, j in roles.categorical) if c.is_category else c.values for j, c in chosen.items()
     ]
-    return table_of(read, len(columns[0].values), tuple(column.name for column in chosen.values()))
+    return table_of(read, len(columns[roles.targets[0]].values), tuple(column.name for column in chosen.values()))
 
 
 def refuse_mixed(types: Sequence[ColumnType], roles: Roles) -> None:
