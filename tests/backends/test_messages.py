@@ -151,7 +151,9 @@ def test_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dropstep.backends.delimited, "BLOCK", 2**12)
     text = FRAME.to_csv(index=False)
     file.write_text(text + "1,2,3,red,many,5\n")
-    assert refused(file).startswith(f"{file}: column 'whole' holds 300 numbers and 1 cell that is not a number (e.g. 'many')")
+    assert refused(file).startswith(
+        f"{file}: column 'whole' holds 300 numbers and 1 cell that is not a number (e.g. 'many')"
+    )
     file.write_text(text + "1,2\n")
     assert refused(file) == (
         f"{file}: row 302 has 2 cells, but the first row has 6; correct the file, or give its separator, e.g. "

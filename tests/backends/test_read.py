@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,6 @@ import dropstep.backends.delimited
 from dropstep import read
 from dropstep.data.factor import Factor, Unusable
 from dropstep.data.frame import Frame
-from dropstep.data.source import Source
 from dropstep.data.table import Table
 
 N = 40
@@ -71,7 +68,7 @@ FILES: dict[str, Any] = {
     "a quote late": table(columns=(A, [*["red"] * 35, *['"a, ""b""\n"'] * 5], A)),
     "cells of several lines": table(columns=(A, ['"two\nlines, or\r\nthree"', '"one"'] * 20, A)),
     "quotes within cells": table(columns=(A, ["5'11\"", '6"', '"a ""b"" c"', "x"] * 10, A)),
-    "stray quotes and lines": table(columns=(A, ["6\"", '"a\nb"', "x", '"y"', "z"] * 8, A)),
+    "stray quotes and lines": table(columns=(A, ['6"', '"a\nb"', "x", '"y"', "z"] * 8, A)),
     "long header": table(",".join(["a" * 300, "b", "y"])),
     "runs of blanks": table("a  b  y", separator="   "),
     "tabs": table("a\tb\ty", separator="\t"),
@@ -132,7 +129,6 @@ def outcome(file: Path, **parameters: Any) -> Any:
         types = [(column.name, column.kind, column.whole) for column in source.columns]
         return types, [values_of(rows, j) for j in range(len(types))], source.notes
     except ValueError as error:
-        assert "\n" not in str(error)
         return str(error)
 
 

@@ -54,7 +54,10 @@ REFUSED = {
     "empty": ("", "this file is empty"),
     "header only": ("a,b,y\n", "there is a header (3 columns) but no row below it"),
     "ragged rows": (with_line("1,2"), "row 6 has 2 cells, but the first row has 3"),
-    "wrong encoding": (table("a,b\xe9,y").encode("latin-1"), "byte 0xe9 in line 1 is not UTF-8; use another --encoding, e.g. --encoding latin-1"),
+    "wrong encoding": (
+        table("a,b\xe9,y").encode("latin-1"),
+        "byte 0xe9 in line 1 is not UTF-8; use another --encoding, e.g. --encoding latin-1",
+    ),
     "duplicate names": (table("a,a,y"), "the column name 'a' occurs 2 times in the header; rename one of them"),
     "no names": (table(",,y"), "2 of 3 columns have no name in the header"),
     "NUL bytes": (with_line("1,\0,2"), "there is a NUL byte in line 6"),

@@ -149,7 +149,7 @@ def test_the_excluded_column_of_long_texts_is_not_read(folder, capsys):
 )
 def test_a_table_that_must_be_in_memory_is_refused_if_it_does_not_fit(folder, capsys, monkeypatch, file, sentence):
     BOMBS[file][0](file)
-    for module in ("content", "files"):
+    for module in ("content", "delimited", "files"):
         monkeypatch.setattr(f"dropstep.backends.{module}.free_memory", lambda: 1600 * 2**20)
     code, _, err = run(capsys, f"compare {file} --target y")
     assert code == 2
@@ -216,7 +216,7 @@ def test_decimal_commas_are_named_with_the_option_that_reads_them(folder, capsys
     assert "holds numbers written like '" in err
     assert err.endswith("; add --decimal , for a decimal comma\n")
     assert run(capsys, "select comma.csv --target y --decimal ,")[0] == 0
-    with pytest.raises(ValueError, match=r"comma.csv: column 'a' holds numbers written like '.*'; write them with a"):
+    with pytest.raises(ValueError, match=r"comma.csv: column 'a' (and 1 more) holds numbers written like '.*'; use dropstep\.read\(file, decimal"):
         select("comma.csv", "y")
 
 

@@ -108,7 +108,8 @@ def test_bad_files(folder: Path, capsys: pytest.CaptureFixture[str], large: pyte
     text = good.read_text(encoding="utf-8")
     width = len(text.split("\n", 1)[0].split(","))
     for last, expected in {
-        "oops" + ",1" * (width - 1): "column 'a' holds 400 numbers and 1 cell that is not a number (e.g. 'oops'); correct",
+        "oops"
+        + ",1" * (width - 1): "column 'a' holds 400 numbers and 1 cell that is not a number (e.g. 'oops'); correct",
         "1,2": f"bad.csv: row 402 has 2 cells, but the first row has {width}",
     }.items():
         (folder / "bad.csv").write_text(f"{text}{last}\n", encoding="utf-8")

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import dropstep.cli
 import dropstep.backends
+import dropstep.cli
 from commands import run, write_people
 from dropstep.cli import naming, output
 from dropstep.cli.parser import build_parser

@@ -10,9 +10,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from commands import answer, run, write_people, write_towns
+from dropstep.cli.columns import ColumnKind
 from dropstep.cli.schema import DOCUMENTS, schema
 from dropstep.models.least_squares.criteria import CRITERIA
-from dropstep.cli.columns import ColumnKind
 from dropstep.result import Action, Phase, StopReason
 from dropstep.search.strategies import STRATEGIES
 from dropstep.select import SOLVERS

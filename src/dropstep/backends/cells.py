@@ -115,13 +115,13 @@ class Facts:
     marks: frozenset[str] = frozenset()
 
     def __add__(self, after: Facts) -> Facts:
-        counts = (getattr(self, name) + getattr(after, name) for name in _COUNTS)
+        counts: dict[str, Any] = {name: getattr(self, name) + getattr(after, name) for name in _COUNTS}
         return Facts(
-            *counts,
-            tuple(dict.fromkeys(self.separators + after.separators)),
-            self.other or after.other,
-            self.pointed or after.pointed,
-            self.marks | after.marks,
+            **counts,
+            separators=tuple(dict.fromkeys(self.separators + after.separators)),
+            other=self.other or after.other,
+            pointed=self.pointed or after.pointed,
+            marks=self.marks | after.marks,
         )
 
     @cached_property
@@ -279,7 +279,9 @@ class Cells:
     @classmethod
     def of(cls, table: Any, notation: Notation) -> dict[str, Cells]:
         """The columns of a table of text, dictionary-encoded: each text of the table is looked at once."""
-        encoded = {name: column.combine_chunks() for name, column in zip(table.column_names, table.columns, strict=True)}
+        encoded = {
+            name: column.combine_chunks() for name, column in zip(table.column_names, table.columns, strict=True)
+        }
         if not encoded:
             return {}
         together = pa.concat_arrays([column.dictionary for column in encoded.values()]).dictionary_encode()
@@ -300,7 +302,12 @@ class Cells:
         gap, number = texts.is_gap[at], texts.is_number[at]
         other = ~(gap | number)
         marks = frozenset(map(texts.text, at[gap].tolist()))
-        found: dict[str, Any] = {"n_values": n(~gap), "n_numbers": n(number), "n_whole": n(texts.is_whole[at]), "marks": marks}
+        found: dict[str, Any] = {
+            "n_values": n(~gap),
+            "n_numbers": n(number),
+            "n_whole": n(texts.is_whole[at]),
+            "marks": marks,
+        }
         if not other.any():
             return Facts(**found)
         found |= {name: n(mask[at]) for name, mask in texts.forms.items()}

@@ -1,7 +1,7 @@
 """Text files as sources: CSV and the like, read in blocks of complete rows whose cells have types.
 
-The types are those of the first block. A later cell that contradicts them, such as text in a column of numbers, leads to
-one pass over all cells, after which the types are those of all rows, so that they do not depend on the blocks.
+The types are those of the first block. A later cell that contradicts them, such as text in a column of numbers, leads
+to one pass over all cells, after which the types are those of all rows, so that they do not depend on the blocks.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ from numpy.typing import NDArray
 
 from dropstep.backends.arrow import ArrowSource, Batches
 from dropstep.backends.cells import LAST_DOUBLE, Cells, Facts, Notation, is_whole, n_numerals
-from dropstep.backends.content import Content, ReadError, free_memory
+from dropstep.backends.content import MEMORY_PER_BYTE, Content, ReadError, free_memory
 from dropstep.data.factor import Column
 from dropstep.data.frame import Frame
 from dropstep.data.source import Block, ColumnType, Kind, Origin, TypesChangedError
+from dropstep.data.table import Table
 from dropstep.wording import counted, quoted
 
 BLOCK = 2**22  # bytes of text that are parsed at a time
@@ -92,7 +93,9 @@ def _encoding_of(data: bytes, file: str, encoding: str | None) -> str:
     except (LookupError, ValueError):
         known = False
     if not known:
-        raise ReadError(f"{file}: unknown encoding {encoding!r}; choose another encoding, such as utf-8, latin-1 or cp1252")
+        raise ReadError(
+            f"{file}: unknown encoding {encoding!r}; choose another encoding, such as utf-8, latin-1 or cp1252"
+        )
     return encoding
 
 
@@ -304,7 +307,8 @@ class Reading:
 
     def __init__(self, content: Content, text: TextFormat) -> None:
         self._content, self.file, self._format = content, content.shown, text
-        self.n_blank, self.n_rows, self.notes = 0, 0, ()
+        self.n_blank, self.n_rows = 0, 0
+        self.notes: tuple[str, ...] = ()
         texts = _after(_texts(content, text.encoding), text.skip, self.file)
         begun = _begun(texts, self.file)
         lines = _first_lines(begun)
@@ -522,6 +526,15 @@ class TextSource(ArrowSource):
         total = sum(content.n_stored for content in self._files)
         return round(self._n_read * total / self._done) if self._done else None
 
+    def rows(self, columns: Sequence[str] | None = None) -> Table | Frame:
+        limit = free_memory() // MEMORY_PER_BYTE
+        if any(content.size(limit + 1) > limit for content in self._files):
+            raise ReadError(
+                f"{self.shown}: this table has more than {limit >> 20:,} MB of text, which does not fit into the free "
+                "memory; remove columns or rows"
+            )
+        return super().rows(columns)
+
     def _set_facts(self, facts: dict[str, Facts]) -> None:
         """Determine the columns and their types from what is known of the cells."""
         self._facts = facts
@@ -656,7 +669,9 @@ class TextSource(ArrowSource):
             numbers = {
                 name: _number_facts(table[name])
                 for name, dtype in zip(names, table.schema.types, strict=True)
-                if pa.types.is_null(dtype) or pa.types.is_floating(dtype) or (pa.types.is_integer(dtype) and not hexadecimal)
+                if pa.types.is_null(dtype)
+                or pa.types.is_floating(dtype)
+                or (pa.types.is_integer(dtype) and not hexadecimal)
                 if notation.has_nan or not _has_nan(table[name])
             }
         others = tuple(name for name in names if name not in numbers)
@@ -711,7 +726,7 @@ class TextSource(ArrowSource):
         return found
 
     def _is_doubtful(self, name: str, stored: Any, values: Any) -> bool:
-        """Whether the texts of a column of numbers must be looked at: for NaN, fractions, and integers of many digits."""
+        """Whether the texts of a column of numbers must be looked at: NaN, fractions and integers of many digits."""
         if self._kind(name) == "empty":
             return False
         if not self._format.notation.has_nan and _has_nan(stored):

@@ -15,8 +15,10 @@ from dropstep.backends.arrow import ArrowSource, Batches, DatasetSource, batch_r
 from dropstep.backends.cells import Notation
 from dropstep.backends.content import MISSING, Content, Kind, ReadError, files_of, free_memory
 from dropstep.backends.delimited import TextFormat, TextSource
+from dropstep.data.frame import Frame
 from dropstep.data.sample import PerRow
 from dropstep.data.source import Origin, SequentialSource
+from dropstep.data.table import Table
 
 MAX_TEXT = 2**16  # bytes of a value of a Parquet file, on average
 MEMORY_PER_BYTE = 4  # bytes of memory for a byte of an Arrow table, at the most
@@ -90,7 +92,9 @@ class FileSource(DatasetSource):
         parts = [name for name in self.dataset.schema.names if name not in self._names_in_file()]
         if parts:
             which = ", ".join(map(repr, parts))
-            self.notes = (f"the names of the directories are read as {'columns' if len(parts) > 1 else 'a column'}: {which}",)
+            self.notes = (
+                f"the names of the directories are read as {'columns' if len(parts) > 1 else 'a column'}: {which}",
+            )
 
     def _dataset(self) -> Any:
         first = next(iter(self._files.values()))
@@ -120,6 +124,11 @@ class FileSource(DatasetSource):
     def n_bytes(self) -> int:
         limit = free_memory()
         return sum(table_size(content, limit) for content in self._files.values())
+
+    def rows(self, columns: Sequence[str] | None = None) -> Table | Frame:
+        for content in self._files.values():
+            _refuse_large(content)
+        return super().rows(columns)
 
     def batches(self, columns: tuple[str, ...]) -> Batches:
         for file, fragment in self._fragments():
@@ -162,12 +171,7 @@ class FileSource(DatasetSource):
 
 def _in_memory(content: Content) -> Any:
     """The table of a compressed file or of standard input, if it fits into the free memory."""
-    limit = free_memory() // MEMORY_PER_BYTE
-    if table_size(content, limit + 1) > limit:
-        raise ReadError(
-            f"{content.shown}: the table in this {content.kind.value} file has more than {limit >> 20:,} MB, which does "
-            "not fit into the free memory; remove columns or rows"
-        )
+    _refuse_large(content)
     with _readable(content) as stream:
         if content.kind is Kind.PARQUET:
             table = pyarrow.parquet.read_table(stream)
@@ -175,6 +179,16 @@ def _in_memory(content: Content) -> Any:
             table = pa.Table.from_batches(_record_batches(stream, content.kind), _opened(stream, content.kind).schema)
         table.validate(full=True)
         return table
+
+
+def _refuse_large(content: Content) -> None:
+    """Raise if the table of a file does not fit into the free memory."""
+    limit = free_memory() // MEMORY_PER_BYTE
+    if table_size(content, limit + 1) > limit:
+        raise ReadError(
+            f"{content.shown}: the table in this {content.kind.value} file has more than {limit >> 20:,} MB, which "
+            "does not fit into the free memory; remove columns or rows"
+        )
 
 
 def table_size(content: Content, limit: int) -> int:

@@ -99,7 +99,9 @@ def column_names(file: str) -> tuple[str, ...]:
         raise ValueError(in_options(str(error))) from error
 
 
-def columns_of(source: Any, types: Sequence[ColumnType], used: Sequence[int], categorical: Sequence[int]) -> list[Column]:
+def columns_of(
+    source: Any, types: Sequence[ColumnType], used: Sequence[int], categorical: Sequence[int]
+) -> list[Column]:
     """The columns of a source, with the values of those that are used; `categorical` are read as categories."""
     names = tuple(column.name for column in types)
     source.restrict(names, [names[j] for j in categorical])

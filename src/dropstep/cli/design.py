@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.cli import output
 from dropstep.backends.content import ReadError
+from dropstep.cli import output
 from dropstep.cli.columns import Column, columns_of, open_source, original_rows, shown_level, shown_number
 from dropstep.cli.complete import complete
 from dropstep.cli.naming import brief, in_options
@@ -183,11 +183,16 @@ def design_of(source: Any, args: argparse.Namespace) -> Design:
     names = source.names
     needed = (*roles.candidates(len(names)), *roles.targets, *roles.others)
     source.confirm([names[j] for j in needed])
-    types, categorical = source.columns, {*roles.categorical, roles.row_groups} - {None}
+    types, categorical = (
+        source.columns,
+        {*roles.categorical, *(() if roles.row_groups is None else (roles.row_groups,))},
+    )
     refuse_mixed(types, roles)
     columns = tuple(columns_of(source, types, needed, sorted(categorical)))
     if len(source.columns) != len(types) or any(
-        new.kind != old.kind for j, (new, old) in enumerate(zip(source.columns, types, strict=True)) if j not in categorical
+        new.kind != old.kind
+        for j, (new, old) in enumerate(zip(source.columns, types, strict=True))
+        if j not in categorical
     ):
         source.restrict(source.names)
         return design_of(source, args)  # rows below the first ones have other types

@@ -9,8 +9,8 @@ from typing import Any
 
 from dropstep.cli import output
 from dropstep.cli.table_input import AnyDesign
-from dropstep.wording import counted, shortened
 from dropstep.report.text import printable
+from dropstep.wording import counted, shortened
 
 MAX_CLASSES = 6  # classes listed by name
 

@@ -25,10 +25,10 @@ from dropstep.data.moments import Moments, of_rows, refuse_extreme
 from dropstep.data.rearrange import with_levels
 from dropstep.models.families import as_family
 from dropstep.models.least_squares.family import LeastSquaresFamily
-from dropstep.wording import counted
 from dropstep.report.text import printable
 from dropstep.result import SelectionPath
 from dropstep.select import select
+from dropstep.wording import counted
 
 ENDING = (".npz",)
 MIN_ROWS_PER_CELL = 10  # rows of a class, or of a level, that are few enough to reveal something about single rows

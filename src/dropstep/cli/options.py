@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from dropstep.backends.content import MISSING
 from dropstep.cli.certainty import halves, share
 from dropstep.cli.specs import criterion_of, model_of, strategy_of
 from dropstep.cli.values import character, integer_from, jobs_of, seconds_of, separator, strategies, threshold
@@ -11,7 +12,6 @@ from dropstep.data.missing import MISSING as MISSING_CHOICES
 from dropstep.models.families import MODELS
 from dropstep.models.glm.criteria import CRITERIA as OF_LIKELIHOODS
 from dropstep.models.least_squares.criteria import CRITERIA
-from dropstep.backends.content import MISSING
 from dropstep.search.strategies import STRATEGIES
 from dropstep.select import SOLVERS
 

@@ -18,8 +18,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from dropstep.cli.colour import Style, painted
 from dropstep.atomic import atomic_files
+from dropstep.cli.colour import Style, painted
 from dropstep.report import text
 
 _FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")

@@ -15,8 +15,8 @@ from dropstep.cli.options import add_compare, add_search, add_select, add_table
 from dropstep.cli.output import labelled
 from dropstep.cli.schema import DOCUMENTS
 from dropstep.cli.suggestions import option_hint, target_hint
-from dropstep.wording import shortened
 from dropstep.report.text import printable
+from dropstep.wording import shortened
 
 _MINUS = re.compile(r"-(?:inf|[\d.][\d.,eE+-]*)")
 MAX_ERROR = 500  # characters

@@ -17,7 +17,6 @@ from dropstep.cli.progress import Progress
 from dropstep.cli.select_json import as_data
 from dropstep.cli.streamed import is_large, streamed_design
 from dropstep.cli.table_input import AnyDesign
-from dropstep.wording import counted
 from dropstep.report.coefficient_table import columns, sentences
 from dropstep.report.quantities import moves, reversals
 from dropstep.report.text import MAX_TEXT_WIDTH, count, plain, printable, shortened
@@ -25,6 +24,7 @@ from dropstep.report.verdict import next_step, verdict
 from dropstep.result import Evidence, SelectionPath, Step, StopReason
 from dropstep.search.strategies import as_strategy
 from dropstep.select import select
+from dropstep.wording import counted
 
 MAX_SHARES = 10  # features whose stability the table shows
 
