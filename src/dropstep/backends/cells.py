@@ -366,7 +366,7 @@ class Cells:
 
 def is_whole(values: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Which numbers are integers."""
-    return np.isfinite(values) & (values == np.floor(values))
+    return np.asarray(np.isfinite(values) & (values == np.floor(values)), dtype=bool)
 
 
 def n_numerals(texts: Sequence[str]) -> int:
