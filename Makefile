@@ -22,7 +22,7 @@ help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 demo: $(VENV)/.core ## a selection on real data with its report, then the paper's comparison
-	@$(BIN)/python -m dropstep.demo
+	@$(BIN)/python examples/demo.py
 
 test: lint types imports unit ## everything that must hold: lint, types, import rules, tests
 

@@ -20,7 +20,7 @@ from benchmarks.simulated import Simulated
 from benchmarks.trial import stored, trial
 from benchmarks.workloads import coded, exactly, real
 from dropstep import select
-from dropstep.demo.from_scratch import trace_criterion
+from examples.from_scratch import trace_criterion
 
 TALL = Simulated(200_000, 200, 20)
 SQUARE = Simulated(5_000, 10_000, 30)

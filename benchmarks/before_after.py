@@ -31,6 +31,7 @@ REPORTS: tuple[tuple[str, str, Any], ...] = (
     ("dropstep.models.least_squares.model", "PartialTests.one", None),
     ("dropstep.search.search", "near_tie", None),
     ("dropstep.search.search", "refused", None),
+    ("dropstep.search.search", "nearest_move", None),
 )
 WORKLOADS = {  # rows, features, features with an effect, calls per round, parameters
     "small, 442 x 10": (442, 10, 5, 40, {}),

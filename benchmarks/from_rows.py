@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from dropstep.demo.from_scratch import FromScratch, Score, least_squares_criterion
+from examples.from_scratch import FromScratch, Score, least_squares_criterion
 
 Floats = NDArray[np.float64]
 

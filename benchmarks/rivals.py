@@ -16,7 +16,7 @@ from benchmarks.found import Found
 from benchmarks.from_rows import NegativeRSS, Recomputed, trace_by_solves
 from benchmarks.workloads import Workload
 from dropstep import Selector, select
-from dropstep.demo.from_scratch import FromScratch, least_squares_criterion, trace_criterion
+from examples.from_scratch import FromScratch, least_squares_criterion, trace_criterion
 
 Call = Callable[[NDArray[Any], NDArray[Any], int], Found]
 

@@ -15,7 +15,7 @@ from benchmarks.measure import interleaved, traced_peak, yardsticks
 from benchmarks.rivals import Rival, Task
 from benchmarks.trial import Trial, attempt, stored, trial
 from benchmarks.workloads import Workload, coded
-from dropstep.demo.from_scratch import least_squares_criterion, trace_criterion
+from examples.from_scratch import least_squares_criterion, trace_criterion
 
 BUDGET = 12.0  # seconds: a tool that has spent more takes no part in further rounds
 MAX_PRODUCT = 4_000  # features: X.T @ X of more takes too long to serve as a unit

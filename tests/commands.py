@@ -3,11 +3,16 @@
 import csv
 import json
 import shlex
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_wine
 
 from dropstep.cli import main
+
+SCHEMA = json.loads((Path(__file__).parents[1] / "docs" / "schema.json").read_text(encoding="utf-8"))
+DOCUMENTS = ("select", "plan", "compare")
 
 
 def run(capsys, line: str) -> tuple[int, str, str]:
@@ -22,6 +27,11 @@ def answer(capsys, line: str) -> dict:
     code, out, err = run(capsys, line + " --format json")
     assert code == 0, err
     return json.loads(out)
+
+
+def schema(document: str) -> dict[str, Any]:
+    """The schema of one of the documents, on its own."""
+    return SCHEMA | {"oneOf": [one for one in SCHEMA["oneOf"] if one["$ref"] == f"#/$defs/{document}"]}
 
 
 def chosen(told: dict) -> list[str]:

@@ -39,3 +39,9 @@ def wine(folder) -> str:
     """A table in the current folder."""
     write_wine("wine.csv")
     return "wine.csv"
+
+
+@pytest.fixture
+def read_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read every source in blocks, also those whose size is known and small."""
+    monkeypatch.setenv("DROPSTEP_LARGE_FILE", "0")

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 import dropstep
 import reference
 from dropstep import SelectionPath, Significance, select
+from dropstep.models.least_squares import best_subsets as subsets
 from dropstep.models.least_squares.criteria import CRITERIA
-from dropstep.models.least_squares.subsets import search as subsets
 from dropstep.search.strategies import STRATEGIES
 
 AMBIGUOUS = 1e-6  # relative margin of a decision below which rounding error may decide it

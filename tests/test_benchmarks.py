@@ -9,11 +9,6 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from dropstep import Selector, select
-from dropstep.data.columns import Columns
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))  # benchmarks belong to no installed package
-
 from benchmarks import __main__ as command
 from benchmarks import bars, before_after, max_features, measure, publish, report, where
 from benchmarks.drawings import draw
@@ -26,6 +21,8 @@ from benchmarks.runner import run
 from benchmarks.simulated import Simulated
 from benchmarks.trial import stored, trial
 from benchmarks.workloads import WORKLOADS, Workload
+from dropstep import Selector, select
+from dropstep.data.columns import Columns
 
 TINY = Simulated(60, 12, 3)
 EXACT = {"dropstep forward", "dropstep forward_backward", "recomputed at every step", "a fit per candidate", "R leaps"}

@@ -1,18 +1,13 @@
 """The script that counts empty selections on noise draws what it says, computes what it says, and can be resumed."""
 
 import json
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from dropstep import select
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))  # benchmarks belong to no installed package
-
 from benchmarks import noise, publish, recovery
+from dropstep import select
 
 CELLS = [cell for _, _, make in noise.PARTS.values() for cell in make()]
 

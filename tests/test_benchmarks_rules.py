@@ -1,6 +1,5 @@
 """Scripts that compare rules on real tables, and thresholds of "cv", measure what they say."""
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -8,12 +7,9 @@ import pytest
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold, cross_val_score
 
-from dropstep import StandardErrors, select
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))  # benchmarks belong to no installed package
-
 from benchmarks import cv_rule, real_tables
 from benchmarks.real_tables import Measured, Table
+from dropstep import StandardErrors, select
 
 # --- real tables -----------------------------------------------------------------------------------------------------
 

@@ -18,13 +18,15 @@ import sys
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from dropstep.search.strategies import STRATEGIES
 
 ROOT = Path(__file__).resolve().parents[1]
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+DEMONSTRATION = {"demo.py", "from_scratch.py"}  # make demo: longer than an example
+EXAMPLES = sorted(script for script in (ROOT / "examples").glob("*.py") if script.name not in DEMONSTRATION)
 GENERATED = {"paper.md"}  # written by a command, with results and no code
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
@@ -124,6 +126,7 @@ def _restored(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 @pytest.mark.no_cover  # other tests cover what the pages show
+@patch.dict("os.environ")  # what a page sets is restored
 def test_every_block_prints_what_the_page_shows(page, tmp_path):
     names: dict = {"__name__": "__page__"}
     for block in blocks(page):

@@ -22,7 +22,7 @@ METHODS = [
 ]
 
 
-@pytest.mark.parametrize("name", [*CALLABLES, *METHODS, "evaluation.compare.compare"])
+@pytest.mark.parametrize("name", [*CALLABLES, *METHODS, "resampling.comparison.compare"])
 def test_parameters_are_documented_with_their_types(name: str) -> None:
     errors = validate(f"dropstep.{name}")["errors"]
     assert [error for error in errors if error[0] in CHECKS] == []

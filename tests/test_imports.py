@@ -24,7 +24,7 @@ USED = """
 import json, sys
 import numpy as np
 from dropstep import select
-from dropstep.cli.specs import criterion_of
+from dropstep.cli.values import criterion_of
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 4))
 y = X[:, 2] + rng.normal(size=60)
@@ -73,7 +73,7 @@ def test_import_loads_nothing_but_itself() -> None:
     loaded = {name for name in run(LOADED) if name.split(".")[0] not in sys.stdlib_module_names}
     assert {name.split(".")[0] for name in loaded} == {"dropstep"}
     assert len(loaded) <= 110
-    for heavy in ("cli", "demo", "evaluation", "report", "readers"):
+    for heavy in ("cli", "resampling", "report", "readers"):
         assert f"dropstep.{heavy}" not in loaded
 
 

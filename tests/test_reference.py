@@ -17,7 +17,7 @@ from sklearn.linear_model import LinearRegression
 
 import datasets
 import reference
-from dropstep.demo.from_scratch import FromScratch, least_squares_criterion, trace_criterion
+from examples.from_scratch import FromScratch, least_squares_criterion, trace_criterion
 from reference import ReferencePath, aliased, improvement, lambda_partial, p_value, run, score
 
 REGRESSION = ["rss", "r2", "adj_r2", "cp", "aic", "aicc", "bic", "ebic", "hqc", "sawa", "amemiya", "press"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dropstep.demo.from_scratch import Procedure
+from examples.from_scratch import Procedure
 
 
 class Printed(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dropstep import Criterion, SelectionPath, select
-from dropstep.demo.from_scratch import FromScratch, Procedure, Score
+from examples.from_scratch import FromScratch, Procedure, Score
 
 Floats = NDArray[np.float64]
 Record = dict[str, Any]

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from dropstep import Trace
-from dropstep.demo.from_scratch import trace_criterion
+from examples.from_scratch import trace_criterion
 from experiments.paper.datasets import DATASETS, Sample, Split, load
 from experiments.paper.procedures import PROCEDURES, Record, Task, all_measured
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dropstep import MallowsCp
-from dropstep.demo.from_scratch import per_sample_cp
+from examples.from_scratch import per_sample_cp
 from experiments.paper.procedures import PROCEDURES, Record, Task, all_measured, removals
 
 Floats = NDArray[np.float64]

@@ -1,18 +1,6 @@
 # The public names, each listed once: type checkers read this file, and `dropstep.__getattr__` imports from it.
 from dropstep.backends import read as read
 from dropstep.data.moments import Moments as Moments
-from dropstep.evaluation.audit import Audit as Audit
-from dropstep.evaluation.audit import audit as audit
-from dropstep.evaluation.compare import compare as compare
-from dropstep.evaluation.comparison import Comparison as Comparison
-from dropstep.evaluation.inference import Inference as Inference
-from dropstep.evaluation.inference import infer as infer
-from dropstep.evaluation.selector_cv import FoldPaths as FoldPaths
-from dropstep.evaluation.selector_cv import NestedError as NestedError
-from dropstep.evaluation.selector_cv import SelectorCV as SelectorCV
-from dropstep.evaluation.stability import Stability as Stability
-from dropstep.evaluation.stability import stability as stability
-from dropstep.evaluation.stability_selector import StabilitySelector as StabilitySelector
 from dropstep.models.estimator.family import Estimator as Estimator
 from dropstep.models.glm.family import Cox as Cox
 from dropstep.models.glm.family import Gamma as Gamma
@@ -69,6 +57,18 @@ from dropstep.models.least_squares.criteria import (
 from dropstep.models.least_squares.criteria import (
     Wilks as Wilks,
 )
+from dropstep.resampling.audit import Audit as Audit
+from dropstep.resampling.audit import audit as audit
+from dropstep.resampling.comparison import Comparison as Comparison
+from dropstep.resampling.comparison import compare as compare
+from dropstep.resampling.inference import Inference as Inference
+from dropstep.resampling.inference import infer as infer
+from dropstep.resampling.selector_cv import FoldPaths as FoldPaths
+from dropstep.resampling.selector_cv import NestedError as NestedError
+from dropstep.resampling.selector_cv import SelectorCV as SelectorCV
+from dropstep.resampling.stability import Stability as Stability
+from dropstep.resampling.stability import stability as stability
+from dropstep.resampling.stability_selector import StabilitySelector as StabilitySelector
 from dropstep.result import (
     Coefficients as Coefficients,
 )
@@ -90,8 +90,8 @@ from dropstep.result import (
 from dropstep.result import (
     Subsets as Subsets,
 )
-from dropstep.search.calibrated import Knockoffs as Knockoffs
-from dropstep.search.calibrated import Permutation as Permutation
+from dropstep.search.rules import Knockoffs as Knockoffs
+from dropstep.search.rules import Permutation as Permutation
 from dropstep.search.rules import Significance as Significance
 from dropstep.search.rules import StandardErrors as StandardErrors
 from dropstep.search.strategies import FBED as FBED

@@ -1,4 +1,4 @@
-"""Atomic writes: a set of files is written completely or not at all."""
+"""Files that are written completely or not at all, and the memory that is free for those that are read."""
 
 from __future__ import annotations
 
@@ -10,6 +10,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 EXCLUSIVE = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
+UNKNOWN_MEMORY = 2**33  # bytes that are assumed to be free where the system does not say
+
+
+def free_memory() -> int:
+    """Bytes of memory that are free, as far as the system says."""
+    with contextlib.suppress(OSError, ValueError, StopIteration):
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        return 1024 * int(next(line for line in lines if line.startswith("MemAvailable")).split()[1])
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return UNKNOWN_MEMORY
 
 
 @contextlib.contextmanager

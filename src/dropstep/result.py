@@ -416,6 +416,23 @@ class Coefficients:
         intercept = 0.0 if self.intercept is None else self.intercept
         return np.asarray(values @ self.coef.T + intercept)
 
+    def classify(self, values: Floats) -> NDArray[Any]:
+        """The class whose function is largest.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_samples,) or (n_samples, n_targets)
+            What `linear_predictor` returned; without `priors`, log odds against the first class.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        scores = values.reshape(len(values), -1)
+        if self.priors is None:
+            scores = np.column_stack([np.zeros(len(scores)), scores])
+        return np.asarray(np.array(self.classes)[scores.argmax(axis=1)])
+
     def __repr__(self) -> str:
         from dropstep.report.coefficient_table import as_text
 
@@ -428,8 +445,24 @@ def _bordered(first: float | Floats | None, others: Floats) -> Floats:
     return table if first is None else np.column_stack([np.atleast_1d(first), table])
 
 
+class OverFolds:
+    """Errors of a model over folds."""
+
+    folds: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """Mean over the folds."""
+        return float(np.mean(self.folds))
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation over the folds. Training sets overlap, so it does not give a standard error."""
+        return float(np.std(self.folds, ddof=1)) if len(self.folds) > 1 else 0.0
+
+
 @dataclass(frozen=True)
-class HeldOut:
+class HeldOut(OverFolds):
     """Cross-validated error of a model, with the selection repeated in every fold.
 
     Attributes
@@ -451,16 +484,6 @@ class HeldOut:
     folds: tuple[float, ...]
     model: str = ""
     concordance: tuple[float, ...] = ()
-
-    @property
-    def mean(self) -> float:
-        """Mean over the folds."""
-        return sum(self.folds) / len(self.folds)
-
-    @property
-    def deviation(self) -> float:
-        """Standard deviation over the folds."""
-        return math.sqrt(_variance(self.folds))
 
     @property
     def mean_concordance(self) -> float | None:
@@ -523,23 +546,34 @@ class Evidence:
         return 1 - after / before if before else 0.0
 
 
+def standard_error(values: Any, test_share: float = 0.0) -> Any:
+    """Standard error of means over folds, which are the first axis; NaN for a single fold.
+
+    Training sets overlap, so that the variance of a mean over J folds is that of the values times
+    1 / J + n_test / n_train (Nadeau and Bengio 2003); `test_share` is n_test / n_train, or 0 for the usual one.
+    """
+    n_folds = len(values)
+    if n_folds == 1:
+        return np.full(np.shape(values)[1:], np.nan)[()]
+    return np.std(values, axis=0, ddof=1) / math.sqrt(n_folds) * math.sqrt(1 + n_folds * test_share)
+
+
 def compare_folds(own: Sequence[float], other: Sequence[float], n_folds: int) -> int:
     """-1 if errors are clearly smaller than others of the same folds, 1 if they are clearly larger, and 0 otherwise.
 
-    Clearly: by more than one standard error of the mean of the paired differences. Training sets overlap, so that the
-    variance of a mean over J folds is that of the differences times 1 / J + n_test / n_train (Nadeau and Bengio 2003),
-    where n_test / n_train is 1 / (n_folds - 1), however often the rows are divided. With 5 folds this is 1.5 times the
-    usual standard error, and 2.4 times if they are repeated 4 times.
+    Clearly: by more than one standard error of the mean of the paired differences, where n_test / n_train is
+    1 / (n_folds - 1), however often the rows are divided. With 5 folds this is 1.5 times the usual standard error, and
+    2.4 times if they are repeated 4 times. With a single fold, any difference is clear.
     """
-    differences = [a - b for a, b in zip(own, other, strict=True)]
-    mean = sum(differences) / len(differences)
-    error = math.sqrt(_variance(differences) * (1 / len(differences) + 1 / max(1, n_folds - 1)))
+    differences = np.subtract(own, other)
+    mean = float(differences.mean())
+    error = standard_error(differences, 1 / max(1, n_folds - 1)) if len(differences) > 1 else 0.0
     return int(math.copysign(1, mean)) if abs(mean) > error else 0
 
 
-def _variance(values: Sequence[float]) -> float:
-    mean = sum(values) / len(values)
-    return sum((value - mean) ** 2 for value in values) / max(1, len(values) - 1)
+def is_stable(frequency: Any, threshold: float = STABLE) -> Any:
+    """Whether a share of the half-samples reaches a threshold, up to rounding."""
+    return frequency >= threshold - 1e-9
 
 
 @dataclass(frozen=True, repr=False)
@@ -759,7 +793,7 @@ class SelectionPath:
         ndarray of shape (n_samples,) or (n_samples, n_targets)
             Values of the targets, or class labels.
         """
-        from dropstep.evaluation.estimators import predict
+        from dropstep.prediction import predict
 
         return predict(self, X)
 
@@ -771,7 +805,7 @@ class SelectionPath:
         LinearRegression, LinearDiscriminantAnalysis, LogisticRegression, PoissonRegressor or GammaRegressor
             Fitted, with the coefficients of this path; its X consists of the selected columns.
         """
-        from dropstep.evaluation.estimators import to_estimator
+        from dropstep.prediction import to_estimator
 
         return to_estimator(self)
 
@@ -827,7 +861,7 @@ class SelectionPath:
         path, evidence = self, context.pop("evidence", None)
         per_row = {name: context.pop(name, None) for name in ("sample_weight", "offset", "strata", "sample_groups")}
         if X is not None and evidence is None:
-            from dropstep.evaluation.assess import assess, with_equivalents
+            from dropstep.resampling.assess import assess, with_equivalents
 
             evidence = assess(path, X, y, **per_row)
             path = with_equivalents(path, X, y, **per_row)

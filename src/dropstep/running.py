@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import replace
-from numbers import Integral
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dropstep.data.groups import Choice
 from dropstep.data.sample import Features, PerRow
 from dropstep.models.base import Choices, Family, FamilyModel, Problem, Units
-from dropstep.models.capabilities import offered
-from dropstep.models.families import as_family
-from dropstep.models.resampling import CrossValidates, Evaluation, Resamples, SearchEndedError, never
+from dropstep.models.capabilities import capability
+from dropstep.models.evaluation import CrossValidates, Evaluation, Resamples, SearchEndedError, never
 from dropstep.parameters import RESOURCES, Parameters, checked_seed, non_default
 from dropstep.result import Step, StopReason
-from dropstep.search.calibrated import Knockoffs, Permutation
 from dropstep.search.limits import Limits
-from dropstep.search.rules import as_rules, numbers_like_levels
+from dropstep.search.rules import Knockoffs, Permutation, as_rules, warn_about_thresholds
 from dropstep.search.search import Search
 from dropstep.search.strategies import Steps, Strategy, as_strategy
 
@@ -26,21 +22,12 @@ Callback = Callable[[Step], bool | None]
 Progress = Callable[[int, int], bool | None]
 
 
-def prepared(X: Any, y: Any, rows: PerRow, given: Parameters) -> tuple[Family, Any]:
-    """The family of a model, and the validated sample of a table: for what repeats a selection on parts of the rows."""
-    family = as_family(given.model)
-    with Limits(None) as limits:  # groups divide rows into parts here, whatever the criterion
-        report, alone = FitReport(None, limits), replace(rows, groups=None)
-        family = evaluated(family, replace(given, n_jobs=None), alone, report)
-    return family, family.sample(X, y, rows, given)
-
-
-def evaluated(family: Family, given: Parameters, rows: PerRow, report: FitReport) -> Family:
+def with_evaluation(family: Family, given: Parameters, rows: PerRow, report: FitReport) -> Family:
     """The family with its evaluation, if it is cross-validated."""
-    resamples, validates = offered(Resamples, by=family), None
+    resamples, validates = capability(family, Resamples), None
     if resamples is None:
         by_cv = isinstance(given.criterion, str) and given.criterion == "cv"
-        validates = offered(CrossValidates, by=family) if by_cv else None
+        validates = capability(family, CrossValidates) if by_cv else None
         _refuse_resampling(given, rows, validates is not None)
         if validates is None:
             return family
@@ -97,7 +84,7 @@ def _n_fits_remaining(search: Search) -> int:
     return round(n_gains * search.n_fits / max(search.n_evaluations, search.units.n))
 
 
-class Searching(NamedTuple):
+class SearchRun(NamedTuple):
     """A search that has not started.
 
     Attributes
@@ -132,9 +119,9 @@ class Searching(NamedTuple):
             self.search.resampled.close()
 
 
-def searching(
+def make_search(
     sample: Features, problem: Problem, given: Parameters, max_features: int | None, make: type[Search] = Search
-) -> Searching:
+) -> SearchRun:
     """The search over a problem, of a class that may record more than `Search` does."""
     name, strategy = as_strategy(given.strategy)
     units, choice = _units(sample, problem.n_columns), sample.choice
@@ -157,25 +144,10 @@ def searching(
 
         refused = {"groups": choice.members, "include": choice.include or None, "max_features": given.max_features}
         strategy, notes = knockoff_path(enter, search, problem, refused, checked_seed(given.random_state))
-    return Searching(model, search, strategy, name, tuple(numbers_like_levels(info, vars(given))), notes)
+    return SearchRun(model, search, strategy, name, tuple(warn_about_thresholds(info, vars(given))), notes)
 
 
-def searched(
-    family: Family, sample: Any, given: Parameters, problem: Problem | None = None, make: type[Search] = Search
-) -> tuple[Search, dict[int, tuple[int, ...]]]:
-    """A search over a sample that has ended, and the last selection of each size that it visited, in order of visit."""
-    max_features = checked_max(given.max_features, len(sample.choice.include))
-    problem = family.problem(sample, given.solver, max_features) if problem is None else problem
-    visited: dict[int, tuple[int, ...]] = {}
-    with closing(searching(sample, problem, given, max_features, make)) as started:
-        search = started.search
-        for _ in started.steps():
-            visited.pop(len(search.selected), None)  # kept in the order of the visits
-            visited[len(search.selected)] = tuple(search.selected)
-    return search, visited
-
-
-def run(started: Searching, report: FitReport, callback: Callback | None) -> Iterator[Step]:
+def run(started: SearchRun, report: FitReport, callback: Callback | None) -> Iterator[Step]:
     """Run a search; steps up to the one at which the callback or a limit requests to stop."""
     search = started.search
     search.ended = report.reason
@@ -221,11 +193,10 @@ def _check_rows(strategy: str, model: FamilyModel, units: Units, choice: Choice)
         )
 
 
-def checked_max(max_features: Any, n_included: int) -> int | None:
+def checked_max(max_features: int | None, n_included: int) -> int | None:
+    """The limit on the number of features; raises if more are included."""
     if max_features is None:
         return None
-    if not isinstance(max_features, Integral) or isinstance(max_features, bool) or max_features < 1:
-        raise ValueError(f"max_features must be None or a whole number from 1; got {max_features!r}")
     if n_included > max_features:
         raise ValueError(f"include forces in {n_included} features or groups, more than max_features={max_features}")
     return int(max_features)

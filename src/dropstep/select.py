@@ -13,22 +13,18 @@ from dropstep.data.fingerprint import Fingerprint
 from dropstep.data.moments import Moments
 from dropstep.data.sample import Features, PerRow, Sample
 from dropstep.data.source import Source
-from dropstep.data.sources.sample import SourceSample
 from dropstep.models.base import FamilyModel, Problem
-from dropstep.models.capabilities import Fitted, offered
+from dropstep.models.capabilities import WithCoefficients, capability
+from dropstep.models.evaluation import Resamples
 from dropstep.models.families import as_family
-from dropstep.models.resampling import Resamples
-from dropstep.parameters import NAMES, Parameters, non_default, with_parameters
+from dropstep.parameters import checked_parameters, non_default, with_parameters
 from dropstep.result import Coefficients, NearestMove, SelectionPath, Step, StopReason, Subset, Subsets, feature_names
-from dropstep.running import Callback, FitReport, Progress, Searching, checked_max, evaluated, run, searching
-from dropstep.search.equivalents import equivalents as find_equivalents
+from dropstep.running import Callback, FitReport, Progress, SearchRun, checked_max, make_search, run, with_evaluation
+from dropstep.search.exchanges import equivalents as find_equivalents
 from dropstep.search.limits import Limits
-from dropstep.search.notes import notes as uncertainties
 from dropstep.search.search import Search
 from dropstep.search.strategies import as_strategy
-from dropstep.synonyms import unknown_parameter
-
-SOLVERS = ("auto", "gram", "columns")
+from dropstep.search.uncertainty import notes as uncertainties
 
 
 @with_parameters
@@ -54,14 +50,12 @@ def select(
         An array, a memory map, a sparse matrix or array of SciPy, or a frame of pandas, polars or pyarrow. Text and
         categorical columns are factors, which are selected as a whole. Moments carry their y. Names of files (Parquet,
         CSV, Arrow; a glob, a directory or a list), a pyarrow Dataset, a polars LazyFrame, a DuckDB relation, or an
-        iterable of record batches are read in blocks of rows, in bounded memory; y and what is given per row are then
-        names of columns.
+        iterable of record batches are read in blocks of rows, in bounded memory, unless their size is known and they
+        fit into memory; y and what is given per row are then names of columns.
     y : array-like of shape (n_samples,) or (n_samples, n_targets), str or list of str
         Numbers (one column per target), or class labels; or the names of the columns of X that contain them, which are
         then not features. For model "cox" a structured array (event, time) or two columns (time, event).
-    strategy, model, criterion, enter, leave, drop, max_features, include, exclude, groups, missing, solver, cv, \
-n_jobs, random_state, max_time, checkpoint
-        The parameters of `Selector`.
+    {parameters}
     sample_weight : array-like of shape (n_samples,) or str, default=None
         Frequency weights, or the column of X that contains them: a weight of 2 is equivalent to repeating the row.
     offset : array-like of shape (n_samples,) or str, default=None
@@ -96,26 +90,23 @@ n_jobs, random_state, max_time, checkpoint
     >>> path.selected, round(path.score, 4)
     ((2, 0, 3, 1), 32.4773)
     """
-    if unknown := [name for name in parameters if name not in NAMES]:
-        raise unknown_parameter("select", unknown[0], NAMES)
-    given = Parameters(**parameters)
-    _check_text("solver", given.solver, SOLVERS)
+    given = checked_parameters("select", parameters)
     _check_callable("callback", "a step", callback)
     _check_callable("progress", "the fits done and those remaining", progress)
     rows = PerRow(sample_weight, offset, strata, sample_groups, {} if metadata is None else metadata)
     X, y, rows = opened(X, y, rows)
     family = as_family(given.model)
-    with Limits(given.max_time, interruptible=offered(Resamples, by=family) is not None) as limits:
+    with Limits(given.max_time, interruptible=capability(family, Resamples) is not None) as limits:
         report = FitReport(progress, limits)
-        family = evaluated(family, given, rows, report)
-        source = X.source if isinstance(X, SourceSample) else X if isinstance(X, Source) else None
+        family = with_evaluation(family, given, rows, report)
+        source = X.source if isinstance(X, Sample) else X if isinstance(X, Source) else None
         if source is not None:
             source.report = report.rows
-        sample = X if isinstance(X, SourceSample) else family.sample(X, y, rows, given)
+        sample = X if isinstance(X, Sample) else family.sample(X, y, rows, given)
         max_features = checked_max(given.max_features, len(sample.choice.include))
         from_all = as_strategy(given.strategy)[0] == "backward"
         problem = family.problem(sample, given.solver, max_features, from_all=from_all)
-        started = searching(sample, problem, given, max_features)
+        started = make_search(sample, problem, given, max_features)
         search, report.search = started.search, started.search
         with closing(started):
             for caution in started.warnings:
@@ -161,7 +152,7 @@ class _Given(NamedTuple):
     from_moments: bool
 
 
-def _notes(sample: Features, problem: Problem, started: Searching) -> Iterator[str]:
+def _notes(sample: Features, problem: Problem, started: SearchRun) -> Iterator[str]:
     """What the reader of a path should know about the search, the table and the final fit."""
     model, search, excluded = started.model, started.search, sample.choice.exclude
     yield from search.notes
@@ -177,7 +168,7 @@ def _notes(sample: Features, problem: Problem, started: Searching) -> Iterator[s
 
 
 def _path(
-    sample: Features, started: Searching, run: _Run, notes: tuple[str, ...], given: _Given, *, varies: bool
+    sample: Features, started: SearchRun, run: _Run, notes: tuple[str, ...], given: _Given, *, varies: bool
 ) -> SelectionPath:
     """The result of a search that has ended."""
     model, search, choice = started.model, started.search, sample.choice
@@ -213,10 +204,15 @@ def _path(
         per_row=given.per_row,
         from_moments=given.from_moments,
         encoding=sample.encoding,
-        fingerprint=Fingerprint.of(sample.table, sample.target) if isinstance(sample, Sample) else None,
+        fingerprint=_fingerprint(sample),
         coefficients=_coefficients(model, sample, search.units.columns(search.selected)),
         subsets=_subsets(search, sample, model),
     )
+
+
+def _fingerprint(sample: Features) -> Fingerprint | None:
+    """What the rows of the selection are known by; None if they are not in memory."""
+    return Fingerprint.of(sample.table, sample.target) if isinstance(sample, Sample) and sample.in_memory else None
 
 
 def _subsets(search: Search, sample: Features, model: FamilyModel) -> Subsets | None:
@@ -240,18 +236,13 @@ def _nearest(search: Search) -> NearestMove | None:
 
 def _coefficients(model: FamilyModel, sample: Features, columns: Sequence[int]) -> Coefficients | None:
     """Coefficients with the names of columns and targets; None if the model has none."""
-    fitted = offered(Fitted, by=model)
+    fitted = capability(model, WithCoefficients)
     if fitted is None:
         return None
     fit, names = fitted.coefficients(columns, feature_names(sample.column_names, columns)), sample.target_names
     if names is None or fit.classes is not None or len(names) != len(fit.targets):
         return fit
     return replace(fit, targets=names)
-
-
-def _check_text(name: str, value: Any, known: Sequence[str]) -> None:
-    if not isinstance(value, str) or value not in known:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}; got {value!r}")
 
 
 def _check_callable(name: str, argument: str, value: Any) -> None:

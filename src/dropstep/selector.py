@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -18,15 +19,15 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dropstep.backends import opened
-from dropstep.data.frame import as_library, frame_names, has_factors, read, take_columns
+from dropstep.data.frame import Frame, as_library, frame_names, has_factors, read, take_columns
 from dropstep.data.sample import PerRow
 from dropstep.data.source import Source
-from dropstep.models.capabilities import offered
+from dropstep.models.capabilities import capability
 from dropstep.models.estimator.family import Estimator, is_estimator
+from dropstep.models.evaluation import Resamples
 from dropstep.models.families import as_family
 from dropstep.models.least_squares.family import LeastSquaresFamily
-from dropstep.models.resampling import Resamples
-from dropstep.parameters import NAMES, Parameters
+from dropstep.parameters import NAMES, Parameters, checked_parameters, documented
 from dropstep.result import SelectionPath, Step
 from dropstep.select import select
 
@@ -50,74 +51,13 @@ def _keeps_moments(selector: Any) -> bool:
     return True
 
 
+@documented
 class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
     """Feature selection by forward, backward, stepwise and dropping search.
 
     Parameters
     ----------
-    strategy : str, FBED, Beam or Exhaustive, default="dropping"
-        "dropping": forward selection with early dropping, a second forward pass over dropped candidates, then one
-        backward pass. Others: "forward", "backward", "stepwise", "bidirectional", "forward_backward", "fbed",
-        "floating", "swap", "beam", "exhaustive"; see ``dropstep.search.strategies``. An object takes parameters, e.g.
-        ``FBED(rounds=2)``, ``Beam(width=5)`` or ``Exhaustive(n_best=3)``.
-    model : str, Logistic, Poisson, Gamma, Cox, Estimator or estimator, default="auto"
-        "linear" (least squares), "discriminant" (separation of classes), "logistic", "poisson", "gamma" or "cox"; or a
-        scikit-learn estimator, whose features are selected by cross-validation. An object takes parameters, e.g.
-        ``Logistic(shortlist=16)`` or ``Estimator(estimator, racing=False)``. "auto" is "linear" or "discriminant": y
-        holds classes if it is text, boolean, two distinct integers, or up to 32 distinct integers that occur 4 times
-        each on average.
-    criterion : str, Criterion or callable, default="auto"
-        linear: rss, r2, adj_r2, cp, aic, aicc, bic, ebic, hqc, sawa, amemiya, press, cv; discriminant: trace, pillai,
-        wilks, roy, cv; likelihoods: aic, aicc, bic, ebic, deviance; estimators: the name of a scorer, or a callable
-        ``scorer(estimator, X, y)``. "auto" is r2 for "linear", trace for "discriminant", deviance for likelihoods, and
-        the estimator's own score; ebic for strategy "exhaustive", which compares sizes (trace for "discriminant"). An
-        object takes parameters, e.g. ``MallowsCp(sigma2=2.0)``.
-    enter : float, Significance, Permutation, Knockoffs, StandardErrors or "auto", default="auto"
-        A gain must exceed it (the paper's alpha). "auto" is 0 for criteria that charge for size (cp, aic, aicc, bic,
-        ebic, hqc, sawa, amemiya, press), and one standard error of the paired fold differences for cv and estimators;
-        for the others it is ``Significance(0.05, "fdr")``: the k-th of m features enters if its partial F test
-        (likelihoods: score test) is significant at level 0.05 k / m, and where the feature and the residual are both
-        far from normal, if a saddlepoint test is as well. `Significance` is a plain test at any level, `Permutation` a
-        test by permuted residuals (linear, discriminant); `Knockoffs` controls the share of false selections of
-        strategy "forward". -inf adds features until `max_features` is reached. Strategy "exhaustive" maximises the
-        score less `enter` per feature; without a penalty, "auto" is the best set of `max_features`.
-    leave : float, Significance, StandardErrors or "auto", default="auto"
-        A loss up to it is accepted in backward steps (the paper's beta). "auto" follows an explicit `enter`; where
-        that is "auto" too, each of k features leaves if it is not significant at 0.05 k / m, by its partial F test or,
-        for likelihoods, the likelihood ratio of the refit.
-    drop : float, Significance, StandardErrors, "auto" or None, default=None
-        A candidate whose gain is up to it is dropped until the second forward pass. None follows `leave` where that is
-        a number, and is the test at 0.05 otherwise. "auto" is 0 or that test.
-    max_features : int or None, default=None
-        Maximum number of features or groups, including those in `include`. At that size, "dropping" and "fbed" recall
-        what was dropped, and exchange features while the score improves.
-    include, exclude : sequence of int or str, default=None
-        Features, by index or name, that are selected from the start and never removed, or never considered.
-    groups : sequence, str or callable, default=None
-        One label per feature, or a list of lists of features. A group is added, removed and dropped as a whole. Text
-        is a prefix: the features whose names start with it form a group, so that ``groups=("color_", "size_")`` keeps
-        the columns of a one-hot encoder together. A callable returns the label of a feature from its name, or from its
-        index if there are no names; None for a feature without a group.
-    missing : {"error", "drop", "level"}, default="error"
-        What to do with missing values (NaN, None, NaT, NA or null). "drop" ignores the rows in which a feature that is
-        not excluded, the target or the weight is missing or infinite, with a note in ``path_.notes``; "level" makes
-        missing values of a text or categorical column a level of their own, and raises for missing numbers.
-    solver : {"auto", "gram", "columns"}, default="auto"
-        "gram" precomputes the Gram matrix in one pass over the rows, "columns" computes its rows on demand. "auto"
-        chooses by cost, and changes to columns where the Gram matrix would lose too many digits.
-    cv : int, splitter or iterable, default=None
-        Folds of criterion "cv" and of an estimator, the same for all candidates; None is 5. An integer stratifies
-        classes, and keeps the rows of one of `sample_groups` together.
-    n_jobs : int, default=None
-        Number of processes that fit estimators. Results do not depend on it.
-    random_state : int, default=None
-        Seed of the order of the folds, of estimators whose own `random_state` is None, and of the rules `Permutation`
-        and `Knockoffs`; None is 0.
-    max_time : float, default=None
-        Seconds after which the search ends with the path so far.
-    checkpoint : str or path-like, default=None
-        File to which every fit of an estimator is written, and from which a search with the same data and parameters
-        resumes.
+    {parameters}
 
     Attributes
     ----------
@@ -200,7 +140,7 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
         """
         with self._refitted() as fitted:
             X, y, rows = opened(X, y, PerRow(sample_weight, offset, strata, sample_groups))
-            if isinstance(X, Source):
+            if isinstance(X, Source | Frame):
                 fitted |= path_attributes(select(X, y, **self._given(), **_per_row(rows), metadata=metadata))
                 return self
             if isinstance(y, str):
@@ -269,15 +209,15 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
                 f"partial_fit keeps moments, which suffice for models 'linear' and 'discriminant', but not for "
                 f"{self.model!r}; use fit, or select with a file"
             )
-        from dropstep.data.sources.accumulated import started
+        from dropstep.data.accumulated import Accumulated
 
-        given = Parameters(**self._given())
+        given = checked_parameters("Selector", self._given())
         rows = (X, y, sample_weight)
         total = vars(self).get("_total")
         if total is not None:
             validate_data(self, X, skip_check_array=True, reset=False)
-        total = started(*rows, given, family.kind) if total is None else total.plus(*rows)
-        source = total.source()
+        total = Accumulated.of(*rows, given, family.kind) if total is None else total.plus(*rows)
+        source = copy(total)
         try:
             path = select(source, source.y, **self._given(), sample_weight=source.weights)
         except BaseException:
@@ -310,7 +250,7 @@ class Selector(CallbackSupportMixin, SelectorMixin, Parameters, BaseEstimator):
 
     def _is_resampled(self) -> bool:
         """Whether the model is an estimator, which gets the table as it is."""
-        return offered(Resamples, by=as_family(self.model)) is not None
+        return capability(as_family(self.model), Resamples) is not None
 
     def _given(self) -> dict[str, Any]:
         """The parameters of the selection; `get_params` inspects the signature each time."""

@@ -22,6 +22,8 @@ import dropstep.backends.delimited
 from dropstep import Selector, select
 from sources import arrow, table
 
+pytestmark = pytest.mark.usefixtures("read_in_blocks")
+
 FRAME = table(0, 300)[["a", "b", "c", "colour", "whole", "y"]]
 
 
@@ -52,20 +54,24 @@ def test_names_of_columns() -> None:
 
 def test_values() -> None:
     gap = FRAME.assign(b=FRAME["b"].where(FRAME.index != 250))
-    assert "row 251: X contains NaN or infinity in 'b'; missing='drop' ignores" in refused(batches(gap))
+    assert "row 251: X contains NaN or infinity in 'b' (1 row in total); remove these rows" in refused(batches(gap))
     gap = FRAME.assign(y=FRAME["y"].where(FRAME.index != 150, np.inf))
-    assert "row 151: y is missing or infinite" in refused(batches(gap))
+    assert "row 151: y has 1 missing or infinite value" in refused(batches(gap))
     gap = FRAME.assign(colour=FRAME["colour"].where(~FRAME.index.isin([120, 250])))
     expected = "row 121: X contains missing values in 'colour' (2 rows in total); use missing='level'"
     assert expected in refused(batches(gap))
-    assert "none of the 300 rows is complete" in refused(batches(FRAME.assign(a=np.nan)), missing="drop")
+    odd = FRAME.index % 2 == 1
+    gaps = FRAME.assign(a=FRAME["a"].where(odd), b=FRAME["b"].where(~odd))
+    assert "none of the 300 rows is complete" in refused(batches(gaps), missing="drop")
     assert "row 3: sample_weight must not be negative; it is -1" in refused(
         batches(FRAME.assign(c=np.where(FRAME.index == 2, -1.0, 1.0))), sample_weight="c"
     )
     assert "sample_weight is zero for every row" in refused(batches(FRAME.assign(c=0.0)), sample_weight="c")
     assert "the squares of 'a'" in refused(batches(FRAME.assign(a=FRAME["a"] * 1e150)))
     assert "too large to be summed" in refused(batches(FRAME.assign(a=np.where(FRAME.index % 2, 1.7e308, -1.7e308))))
-    assert "X contains dates or times in 'a'" in refused(batches(FRAME.assign(a=pd.Timestamp("2020-01-01"))))
+    dates = batches(FRAME.assign(a=pd.Timestamp("2020-01-01")))
+    assert "ignored columns with dates or lists: 'a' (derive" in select(dates, "y").notes[0]
+    assert "'a' holds dates or lists, which cannot be features" in refused(dates, include="a")
     assert "X contains numbers stored as text in 'a'" in refused(batches(FRAME.assign(a=FRAME["a"].astype(str))))
     assert "y contains text in 'colour'" in refused(batches(FRAME), "colour", model="linear")
     assert "Unknown label type" in refused(batches(FRAME), model="discriminant")

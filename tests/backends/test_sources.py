@@ -15,9 +15,10 @@ import dropstep.backends.delimited
 from dropstep import SelectionPath, select
 from dropstep.backends.arrow import block_of
 from dropstep.data.source import Origin
-from dropstep.data.sources.layout import Layout
-from dropstep.data.sources.summary import Summarise
+from dropstep.data.summary import Layout, Summarise
 from sources import SOURCES, TARGETS, Source, Target, arrow, check, table, with_gaps
+
+pytestmark = pytest.mark.usefixtures("read_in_blocks")
 
 BLOCK_ROWS = (64, 350)
 every_source = pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.name)
@@ -97,7 +98,7 @@ def test_missing_text_is_a_level(source: Source, tmp_path: Path, rows: int) -> N
 def test_sums_do_not_depend_on_blocks_or_order() -> None:
     frame = table(4).drop(columns=["y2", "label", "code"])
     features = tuple(name for name in frame.columns if name != "y")
-    summarise = pickle.loads(pickle.dumps(Summarise(Layout(features, ("y",)))))
+    summarise = pickle.loads(pickle.dumps(Summarise(Layout(features, ("y",)), "auto")))
     columns = list(summarise.layout.columns)
     rng = np.random.default_rng(0)
     whole = summarise(block_of(arrow(frame[columns]).combine_chunks().to_batches()[0]))

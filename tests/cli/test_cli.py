@@ -18,15 +18,15 @@ from sklearn.datasets import load_iris
 
 import dropstep
 from commands import answer, run
-from dropstep.cli import main, naming, progress
+from dropstep.cli import main, naming, output
 from dropstep.cli.output import as_json
 from dropstep.cli.parser import build_parser
-from dropstep.cli.specs import criterion_of
+from dropstep.cli.values import criterion_of
 from dropstep.search.rules import Significance
 
 
 def test_every_parameter_of_selector_has_an_option():
-    names = set(inspect.signature(dropstep.Selector).parameters) - {"cv", "n_jobs", "random_state"}
+    names = set(inspect.signature(dropstep.Selector).parameters)
     args = build_parser().parse_args(["select", "x.csv", "--target", "y"])
     assert names <= vars(args).keys()
 
@@ -62,8 +62,8 @@ def test_criteria_take_parameters(text, made):
         ("--enter p0.15/m", "must be auto, a number, or a significance level such as p0.05; got 'p0.15/m'"),
         ("--enter p15", "a significance level must lie between 0 and 1; got 'p15'"),
         ("--leave p0", "a significance level must lie between 0 and 1; got 'p0'"),
-        ("--max-features 0", "must be an integer of at least 1; got '0'"),
-        ("--max-features many", "must be an integer of at least 1; got 'many'"),
+        ("--max-features 0", "must be a whole number from 1; got '0'"),
+        ("--max-features many", "must be a whole number from 1; got 'many'"),
         ("--strategy fbed:rounds=-1", "rounds must be a whole number from 0"),
         ("--strategy beam:width=0", "width must be a whole number from 1; got 0"),
         ("--strategy exhaustive:best=2", "exhaustive takes n_best; got 'best'"),
@@ -223,7 +223,7 @@ def test_exit_codes(wine, capsys, monkeypatch, error, code, sentence):
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr("dropstep.cli.select.select", fail)
+    monkeypatch.setattr("dropstep.cli.select_command.select", fail)
     assert main(["select", wine, "--target", "class", "--output", "few.csv"]) == code
     assert sentence in capsys.readouterr().err
     assert os.listdir() == ["wine.csv"]
@@ -234,11 +234,6 @@ def test_a_reader_that_goes_away(wine):
     done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=True)
     assert done.stderr == ""
     assert done.stdout.strip() in ("0", "141")  # 0 when everything fitted into the pipe before it closed
-
-
-def test_demo_is_the_demo(capsys, monkeypatch):
-    monkeypatch.setattr("dropstep.demo.comparison.main", lambda: print("the demo"))
-    assert run(capsys, "demo") == (0, "the demo\n", "")
 
 
 def test_json_has_no_numbers_that_json_lacks():
@@ -322,7 +317,7 @@ def test_progress_is_for_terminals_only(monkeypatch, capsys):
     times = iter(range(100))
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
-    with progress.Progress(clock=lambda: float(next(times))) as line:
+    with output.Progress(clock=lambda: float(next(times))) as line:
         line.update("reading x.csv")
         line.update("forward: 1 selected", 1, 4)
         line.restart()
@@ -336,14 +331,14 @@ def test_progress_is_for_terminals_only(monkeypatch, capsys):
     ]
     for words, stream in ({"quiet": True}, Terminal()), ({}, io.StringIO()):
         monkeypatch.setattr(sys, "stderr", stream)
-        with progress.Progress(**words) as line:
+        with output.Progress(**words) as line:
             line.update("reading")
         assert stream.getvalue() == ""
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.4, "0 s"), (59, "59 s"), (61, "1 min 01 s"), (3700, "1 h 01 min")])
 def test_durations_read_at_a_glance(seconds, text):
-    assert progress.duration(seconds) == text
+    assert output.duration(seconds) == text
 
 
 def test_iris_from_pandas_with_its_index(folder, capsys):

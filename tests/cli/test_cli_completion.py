@@ -46,7 +46,7 @@ COMPLETE = {"bash": in_bash, "fish": in_fish}
 @pytest.mark.parametrize(
     ("line", "offered"),
     [
-        ("dropstep s", ["schema", "select"]),
+        ("dropstep s", ["select"]),
         ("dropstep select x.csv --max", ["--max-features", "--max-time"]),
         ("dropstep select --strategy fo", ["forward", "forward_backward"]),
         ("dropstep select x.csv --target y --criterion eb", ["ebic"]),
@@ -102,7 +102,7 @@ def commands() -> Any:
 @pytest.mark.parametrize("shell", SHELLS)
 def test_every_option_of_every_command_is_known(script, shell):
     text = script(shell)
-    assert {"select", "compare", "demo", "schema", "completion"} <= commands().keys()
+    assert {"select", "compare", "moments", "columns", "completion"} <= commands().keys()
     for command in commands().values():
         for action in command._actions:
             for name in action.option_strings:

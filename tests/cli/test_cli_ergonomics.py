@@ -28,7 +28,7 @@ def _folder(tmp_path, monkeypatch):
     ("line", "sentence"),
     [
         ("selct wine.csv", "dropstep: unknown command 'selct'; did you mean 'select'?\n"),
-        ("help", "dropstep: unknown command 'help'; the commands are select, compare, demo"),
+        ("help", "dropstep: unknown command 'help'; the commands are select, compare, columns, moments"),
         ("wine.csv", "to select features of that table: dropstep select wine.csv --target COLUMN\n"),
         ("select wine.csv --taget class", "unrecognized arguments: --taget class; did you mean --target?"),
         ("select wine.csv", "--target, the column to explain; the columns are 'alcohol', 'malic_acid'"),

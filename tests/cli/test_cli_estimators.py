@@ -118,7 +118,7 @@ def test_groups_of_rows(folder: Path, run, selected) -> None:
         (["--model", NB, "--scoring", "beauty"], "unknown criterion 'beauty'"),
         (["--jobs", "0"], "must be an integer from 1, or -1 for one process per core; got '0'"),
         (["--max-time", "-1"], "must be a positive number of seconds; got '-1'"),
-        (["--cv", "1"], "must be an integer of at least 2; got '1'"),
+        (["--cv", "1"], "must be a whole number from 2; got '1'"),
     ],
 )
 def test_bad_options_are_explained(wine: str, run, arguments: list[str], message: str) -> None:

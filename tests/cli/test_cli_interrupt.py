@@ -30,7 +30,7 @@ sys.exit(script.load()())
         "numpy",
         "dropstep.select",
         "dropstep.cli.parser",
-        "dropstep.cli.select",
+        "dropstep.cli.select_command",
         "dropstep.backends.files",
         "dropstep.report",
     ],

@@ -117,7 +117,7 @@ def test_bad_files(folder: Path, capsys: pytest.CaptureFixture[str], large: pyte
     row = text.splitlines()[-1].split(",")
     row[0] = ""
     (folder / "gap.csv").write_text(text + ",".join(row) + "\n", encoding="utf-8")
-    expected = "gap.csv, row 401: X contains NaN or infinity in 'a'; --missing drop ignores such rows"
+    expected = "gap.csv, row 401: X contains NaN or infinity in 'a' (1 row in total)"
     assert expected in failure(capsys, "select", folder / "gap.csv", *options, "--output", few)
     whole = (folder / "table.parquet").read_bytes()
     (folder / "cut.parquet").write_bytes(whole[: len(whole) // 2])

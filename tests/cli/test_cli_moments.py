@@ -6,9 +6,8 @@ import pandas as pd
 import pytest
 from jsonschema import Draft202012Validator
 
-from commands import answer, run
+from commands import answer, run, schema
 from dropstep import Moments, select
-from dropstep.cli.schema import schema
 from sources import table
 
 

@@ -1,27 +1,25 @@
-"""The JSON Schemas describe the documents of the command line exactly: they accept all of them, and nothing else."""
+"""The JSON Schema describes the documents of the command line exactly: it accepts all of them, and nothing else."""
 
 import copy
 import csv
-import json
 from typing import Any, get_args
 
 import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from commands import answer, run, write_people, write_towns
+from commands import DOCUMENTS, SCHEMA, answer, write_people, write_towns
 from dropstep.cli.columns import ColumnKind
-from dropstep.cli.schema import DOCUMENTS, schema
 from dropstep.models.least_squares.criteria import CRITERIA
+from dropstep.parameters import ENTRIES
 from dropstep.result import Action, Phase, StopReason
 from dropstep.search.strategies import STRATEGIES
-from dropstep.select import SOLVERS
 
 MAPS = {"ranking", "classes", "errors"}  # objects whose keys are names of the user or of models
 
 
 def validator(document: str) -> Draft202012Validator:
-    return Draft202012Validator(schema(document))
+    return Draft202012Validator({"$ref": f"#/$defs/{document}", "$defs": SCHEMA["$defs"]})
 
 
 def objects(node: Any, path: str = "") -> list[tuple[str, dict]]:
@@ -34,25 +32,25 @@ def objects(node: Any, path: str = "") -> list[tuple[str, dict]]:
     return [(path, node), *below] if isinstance(node.get("properties"), dict) and "type" in node else below
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
-def test_the_schemas_are_valid_and_strict(document):
-    Draft202012Validator.check_schema(schema(document))
-    found = objects(schema(document))
-    assert len(found) >= 4
+def test_the_schema_is_valid_and_strict():
+    Draft202012Validator.check_schema(SCHEMA)
+    assert [one["$ref"] for one in SCHEMA["oneOf"]] == [f"#/$defs/{document}" for document in DOCUMENTS]
+    found = objects(SCHEMA)
+    assert len(found) >= 15
     for path, node in found:
         assert node["additionalProperties"] is False, path
-        optional = {"columns"} if not path and document != "plan" else set()  # with --columns
+        optional = {"columns"} if path in ("/$defs/select", "/$defs/compare") else set()  # with --columns
         assert node["required"] == [name for name in node["properties"] if name not in optional], path
 
 
 def test_values_are_those_of_the_program():
-    shared = schema("select")["$defs"]["common"]["$defs"]
+    shared = SCHEMA["$defs"]
     assert shared["columns"]["items"]["properties"]["type"]["enum"] == list(get_args(ColumnKind))
-    assert {"auto", *shared["solver"]["enum"]} == {*SOLVERS, "fits"}
-    own = schema("select")
-    assert own["$defs"]["phase"]["enum"] == list(get_args(Phase))
-    assert own["$defs"]["step"]["properties"]["action"]["enum"] == list(get_args(Action))
-    assert own["properties"]["stop"]["properties"]["reason"]["enum"] == [reason.name.lower() for reason in StopReason]
+    assert {"auto", *shared["solver"]["enum"]} == {*ENTRIES["solver"].domain.choices, "fits"}
+    assert shared["phase"]["enum"] == list(get_args(Phase))
+    assert shared["step"]["properties"]["action"]["enum"] == list(get_args(Action))
+    reasons = shared["select"]["properties"]["stop"]["properties"]["reason"]["enum"]
+    assert reasons == [reason.name.lower() for reason in StopReason]
 
 
 # --- documents -------------------------------------------------------------------------------------------------------
@@ -121,7 +119,7 @@ def test_documents_are_valid(tables, capsys, line):
     document = answer(capsys, line)
     name = document["schema"].removeprefix("dropstep.").split("/")[0]
     validator(name).validate(document)
-    assert list(document) == [key for key in schema(name)["properties"] if key != "columns" or key in document]
+    assert list(document) == [key for key in SCHEMA["$defs"][name]["properties"] if key != "columns" or key in document]
     assert any(row["refusal"] for row in document.get("strategies", [])) == (line == REFUSED)
     assert any(row["n_fits"] for row in document.get("strategies", [])) == ("compare" in line and "--model" in line)
 
@@ -205,19 +203,3 @@ def test_wrong_values_are_invalid(wine, capsys, path, value):
         parent = parent[key]
     parent[path[-1]] = value
     assert [tuple(error.absolute_path)[: len(path)] for error in validator("select").iter_errors(document)] == [path]
-
-
-# --- the command -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("document", DOCUMENTS)
-def test_the_command_prints_the_schema(capsys, document):
-    code, out, err = run(capsys, f"schema {document}")
-    assert (code, err) == (0, "")
-    assert json.loads(out) == schema(document)
-
-
-def test_unknown_documents(capsys):
-    code, _, err = run(capsys, "schema report")
-    assert code == 2
-    assert "invalid choice: 'report'" in err

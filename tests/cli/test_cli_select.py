@@ -15,8 +15,8 @@ from sklearn.datasets import load_wine
 
 import dropstep
 from commands import answer, chosen, run, write_people
+from dropstep.cli.facts import _bytes
 from dropstep.cli.output import output_files
-from dropstep.cli.plan import _bytes
 
 
 @pytest.fixture
@@ -291,14 +291,14 @@ def test_files_are_whole_or_not_there(folder):
 )
 def test_output_that_cannot_be_written_is_refused_before_any_work(wine, capsys, option, sentence, monkeypatch):
     Path("sub.html").mkdir()
-    monkeypatch.setattr("dropstep.cli.select.read_design", lambda *_: pytest.fail("work was done"))
+    monkeypatch.setattr("dropstep.cli.select_command.any_design", lambda *_: pytest.fail("work was done"))
     code, out, err = run(capsys, f"select wine.csv --target class {option}")
     assert (code, out) == (2, "")
     assert sentence in err
 
 
 def test_dry_run_says_what_it_would_cost_and_does_nothing(people, capsys, monkeypatch):
-    monkeypatch.setattr("dropstep.cli.select.select", lambda *_, **__: pytest.fail("a search was made"))
+    monkeypatch.setattr("dropstep.cli.select_command.select", lambda *_, **__: pytest.fail("a search was made"))
     line = "select people.csv --target income --exclude weight --dry-run --output few.csv"
     code, out, _ = run(capsys, line)
     assert code == 0

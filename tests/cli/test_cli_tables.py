@@ -10,7 +10,7 @@ import pytest
 from commands import answer, run
 from dropstep import select
 from dropstep.cli.naming import in_options
-from dropstep.evaluation.compare import compare
+from dropstep.resampling.comparison import compare
 from mixed_tables import TABLES
 
 LIBRARIES = {

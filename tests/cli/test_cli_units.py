@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from commands import answer, chosen, run, write_towns
-from dropstep.cli import progress
+from dropstep.cli import output
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_the_plan_is_a_bound(towns, capsys, options):
 def test_progress_counts_columns_of_the_file(towns, capsys, monkeypatch):
     said = []
     monkeypatch.setattr(
-        progress.Progress, "update", lambda self, text, done=0, total=0, bound=False: said.append((text, done, total))
+        output.Progress, "update", lambda self, text, done=0, total=0, bound=False: said.append((text, done, total))
     )
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     for options, whole in {"": 9, "--max-features 4": 4, "--groups x1,x2 --groups town,x3": 7}.items():
@@ -89,6 +89,6 @@ def test_progress_counts_columns_of_the_file(towns, capsys, monkeypatch):
 
 def test_progress_counts_what_is_included(towns, capsys, monkeypatch):
     said = []
-    monkeypatch.setattr(progress.Progress, "update", lambda self, text, done=0, total=0, bound=False: said.append(text))
+    monkeypatch.setattr(output.Progress, "update", lambda self, text, done=0, total=0, bound=False: said.append(text))
     assert run(capsys, f"select {towns} --target y --include town,trade,x1")[0] == 0
     assert next(text for text in said if text.startswith("start: ")).startswith("start: 3 selected")

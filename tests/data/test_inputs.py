@@ -83,8 +83,7 @@ MISSING = {
     "array": (with_value(np.nan, (3, 1), at=X), ["column 1 (1 row in total)"]),
     "float32": (with_value(np.nan, (3, 1), at=X).astype(np.float32), ["column 1"]),
     "large": (with_value(np.nan, (7, 2), at=np.random.default_rng(0).normal(size=(N, 6000))), ["column 2 (1 row"]),
-    "all columns": (FRAME * np.nan, ["'age', 'bmi', 'blood', 'dose', 'east' (60 rows in total)"]),
-    "many columns": (np.full((N, 9), np.nan), ["column 4 and 4 more"]),
+    "many columns": (with_value(np.nan, *((1, j) for j in range(9)), at=np.ones((N, 9))), ["column 4 and 4 more"]),
     "polars": (pl.DataFrame(with_value(np.nan, (3, 1))), ["'bmi'"]),
     "polars null": (pl.DataFrame(FRAME).with_columns(extra=pl.Series([1, None] * 30)), ["'extra' (30 rows"]),
     "polars null boolean": (pl.DataFrame(FRAME).with_columns(extra=pl.Series([True, None] * 30)), ["'extra'"]),
@@ -120,20 +119,8 @@ NO_NUMBERS: dict[str, tuple[Any, list[str]]] = {
     "numerals in an array": (X.astype(str), ["numbers stored as text in column 0", "astype(float)"]),
     "numerals among objects": (X.astype(str).astype(object), ["numbers stored as text in column 0"]),
     "numerals and text": (with_column(TEXT).assign(more=NUMERALS), ["text in 'more' (such as '1.5')", "categorical"]),
-    "numerals and a word": (with_column([*NUMERALS[1:], "oh"]), ["text in 'extra' (such as '2')", "(such as 'oh')"]),
+    "numerals and a word": (with_column([*NUMERALS[1:], "oh"]), ["text in 'extra' (such as '1.5')", "(such as 'oh')"]),
     "text among numbers": (with_column([1.5, "oh"] * 30), ["text and other values (such as 1.5) in 'extra'"]),
-    "dicts in cells": (with_column([{"a": 1}] * N), ["lists or other objects in 'extra'", "exclude these columns"]),
-    "lists in cells": (pl.DataFrame({"x": X[:, 0], "l": [[1]] * N}), ["lists or other objects in 'l'", "exclude"]),
-    "dates": (with_column(DATES), ["dates or times in 'extra'", "days since a reference", "exclude these columns"]),
-    "dates with a zone": (with_column(DATES.tz_localize("UTC")), ["dates or times in 'extra'"]),
-    "date objects": (with_column(np.array(DATES.date, dtype=object)), ["dates or times in 'extra'"]),
-    "durations": (with_column(pd.to_timedelta(range(N), unit="s")), ["dates or times in 'extra'"]),
-    "periods": (with_column(DATES.to_period("D")), ["dates or times in 'extra'"]),
-    "only dates": (pd.DataFrame({"when": DATES}), ["dates or times in 'when'"]),
-    "polars dates": (pl.DataFrame(with_column(DATES)), ["dates or times in 'extra'"]),
-    "polars durations": (pl.DataFrame({"long": [timedelta(days=i) for i in range(N)]}), ["dates or times in 'long'"]),
-    "pyarrow dates": (pa.table({"x": X[:, 0], "day": [date(2020, 1, 1)] * N}), ["dates or times in 'day'"]),
-    "date array": (DATES.to_numpy().reshape(-1, 1), ["dates or times in column 0"]),
     "complex": (X.astype(complex), ["Complex data not supported", "X.real"]),
     "dict": (with_value({"a": 1}, (0, 2), at=X.astype(object)), ["not a number in column 2", "not 'dict'"]),
 }  # fmt: skip
@@ -143,6 +130,45 @@ NO_NUMBERS: dict[str, tuple[Any, list[str]]] = {
 def test_what_is_no_number_is_named(case: str) -> None:
     table, words = NO_NUMBERS[case]
     says(refused(table, Y), *words)
+
+
+NO_FEATURES: dict[str, tuple[Any, str]] = {
+    "dicts in cells": (with_column([{"a": 1}] * N), "'extra'"),
+    "lists in cells": (pl.DataFrame({"x": X[:, 0], "l": [[1]] * N}), "'l'"),
+    "dates": (with_column(DATES), "'extra'"),
+    "dates with a zone": (with_column(DATES.tz_localize("UTC")), "'extra'"),
+    "date objects": (with_column(np.array(DATES.date, dtype=object)), "'extra'"),
+    "dates as text": (with_column(DATES.strftime("%d/%m/%Y")), "'extra'"),
+    "durations": (with_column(pd.to_timedelta(range(N), unit="s")), "'extra'"),
+    "periods": (with_column(DATES.to_period("D")), "'extra'"),
+    "polars dates": (pl.DataFrame(with_column(DATES)), "'extra'"),
+    "polars durations": (pl.DataFrame(FRAME).with_columns(long=[timedelta(days=i) for i in range(N)]), "'long'"),
+    "pyarrow dates": (pa.table({"x": X[:, 0], "day": [date(2020, 1, 1)] * N}), "'day'"),
+}
+
+
+@pytest.mark.parametrize("case", NO_FEATURES)
+def test_dates_and_lists_are_ignored_with_a_note_unless_a_parameter_names_them(case: str) -> None:
+    table, name = NO_FEATURES[case]
+    path = select(table, Y)
+    assert path.notes[0] == f"ignored columns with dates or lists: {name} (derive numbers such as the year)"
+    assert path.excluded == (np.shape(table)[1] - 1,)
+    says(refused(table, Y, include=name.strip("'")), f"{name} holds dates or lists, which cannot be features; derive")
+
+
+@pytest.mark.parametrize(
+    ("table", "why"),
+    [
+        (pd.DataFrame({"when": DATES}), "columns with dates or lists: 'when'"),
+        (DATES.to_numpy().reshape(-1, 1), "columns with dates or lists: column 0"),
+        (FRAME * np.nan, "blank columns: 'age', 'bmi', 'blood', 'dose', 'east'"),
+        (np.full((N, 9), np.nan), "blank columns: column 0, column 1, column 2, column 3, column 4 and 4 more"),
+        (pd.DataFrame({"id": [f"r{i}" for i in range(N)]}), "probably identifiers: 'id' (60 levels)"),
+    ],
+    ids=["dates", "array of dates", "blank", "blank array", "identifiers"],
+)
+def test_without_a_feature_the_reason_is_given(table: Any, why: str) -> None:
+    says(refused(table, Y), "no feature remains: every column of X is ignored or excluded; ignored", why)
 
 
 NO_TABLE: dict[str, tuple[Any, list[str]]] = {

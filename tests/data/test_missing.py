@@ -141,7 +141,7 @@ def test_excluded_features_may_have_missing_values() -> None:
 
 
 def test_no_complete_row() -> None:
-    for table in (X.assign(z=np.nan), X.assign(group=None), np.full((N, 2), np.nan)):
+    for table in (X.assign(z=np.where(np.arange(N) % 2, 1.0, np.nan), x=np.where(np.arange(N) % 2, np.nan, 1.0)),):
         with pytest.raises(
             ValueError, match="none of the 80 rows is complete, because values are missing; exclude the"
         ):

@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from dropstep import select
-from dropstep.demo.from_scratch import FromScratch, Procedure, least_squares_criterion, trace_criterion
+from examples.from_scratch import FromScratch, Procedure, least_squares_criterion, trace_criterion
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dropstep.demo.from_scratch import FromScratch, per_sample_cp
+from examples.from_scratch import FromScratch, per_sample_cp
 from experiments.paper.expected import TABLE_4
 from experiments.paper.procedures import PROCEDURES, in_turn
 from experiments.paper.simulation import (

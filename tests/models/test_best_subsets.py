@@ -16,13 +16,12 @@ import problems
 import reference
 from dropstep import Beam, Estimator, Exhaustive, Moments, Significance, StopReason, Subsets, select
 from dropstep.data.sample import PerRow
-from dropstep.models.base import Units
+from dropstep.models.base import Choices, Units
+from dropstep.models.least_squares import best_subsets as subsets
+from dropstep.models.least_squares.best_subsets import Tree
 from dropstep.models.least_squares.criteria import CRITERIA, OfMatrix
 from dropstep.models.least_squares.family import LeastSquaresFamily
-from dropstep.models.least_squares.subsets import search as subsets
-from dropstep.models.least_squares.subsets.candidates import candidates_of, independent_parts
-from dropstep.models.least_squares.subsets.fit import fit_of
-from dropstep.models.least_squares.subsets.nodes import Tree
+from dropstep.models.least_squares.subset_candidates import candidates_of, fit_of, independent_parts
 from dropstep.parameters import Parameters
 from dropstep.search.strategies import STRATEGIES
 
@@ -129,9 +128,9 @@ def tree_of(X, y, criterion):
     family = LeastSquaresFamily("discriminant" if CRITERIA[criterion].kind == "discriminant" else "linear")
     given = Parameters(criterion=criterion)
     problem = family.problem(family.sample(X, y, NO_ROWS, given), "gram", None)
-    model = problem.model(criterion, Units(X.shape[1]), np.arange(X.shape[1]), X.shape[1])
+    model = problem.model(criterion, Units(X.shape[1]), np.arange(X.shape[1]), Choices(X.shape[1], 0))
     candidates = candidates_of(model.projection, model.units, np.arange(X.shape[1]))
-    full = model.explained.M + model.problem.sign * candidates.contribution(np.arange(candidates.n)).G
+    full = model.matrix.M + model.problem.sign * candidates.contribution(np.arange(candidates.n)).G
     return Tree(candidates, fit_of(model.criterion, model.problem, full), model.problem.sign), full
 
 
@@ -204,7 +203,7 @@ def test_the_gap_is_that_of_the_nodes_not_visited(monkeypatch):
 def model_of(X, y, criterion):
     family = LeastSquaresFamily("linear")
     problem = family.problem(family.sample(X, y, NO_ROWS, Parameters()), "gram", None)
-    return problem.model(criterion, Units(X.shape[1]), np.arange(X.shape[1]), X.shape[1])
+    return problem.model(criterion, Units(X.shape[1]), np.arange(X.shape[1]), Choices(X.shape[1], 0))
 
 
 def test_a_beam_that_is_ended_returns_its_best_set():

@@ -28,8 +28,8 @@ from benchmarks.cross_validation import agreement, by_rival, random_table, sets_
 from dropstep import Estimator, Moments, Significance, StandardErrors, select
 from dropstep.data.sample import PerRow
 from dropstep.models.base import CriterionInfo, Units
+from dropstep.models.evaluation import Evaluation
 from dropstep.models.families import FAMILIES
-from dropstep.models.resampling import Evaluation
 from dropstep.parameters import Parameters
 from dropstep.search.rules import as_rules
 from dropstep.search.search import Search
@@ -281,7 +281,7 @@ def test_moments_switch_to_rows_where_digits_are_lost() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"cv": 1}, "cv must be an integer from 2"),
+        ({"cv": 1}, "cv must be None or an integer from 2"),
         ({"enter": Significance(0.05)}, "needs a significance test, which this model does not have"),
         ({"checkpoint": "fits"}, "checkpoint applies to a scikit-learn estimator"),
         ({"sample_groups": [1, 2]}, r"sample_groups must have one label per row \(40\)"),

@@ -12,7 +12,7 @@ from dropstep import BIC, EBIC, Significance, StopReason, select
 from dropstep.data.table import Table
 from dropstep.data.target import as_target
 from dropstep.models.base import Units
-from dropstep.models.least_squares.criteria.linear import RSS
+from dropstep.models.least_squares.criteria import RSS
 from dropstep.models.least_squares.model import LeastSquares
 from dropstep.models.least_squares.moves import ResidualBlocks
 from dropstep.models.least_squares.problem import problem_of

@@ -8,8 +8,8 @@ from math import comb
 import numpy as np
 import pytest
 
-from dropstep.models.least_squares.wilks import WilksTest
-from dropstep.search.moves import first_best
+from dropstep.models.tests import WilksTest
+from dropstep.search.search import first_best
 
 
 def log_tail(a: int, b: int, x: float) -> float:

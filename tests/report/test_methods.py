@@ -9,7 +9,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.linear_model import LinearRegression
 
 from dropstep import Knockoffs, Permutation, Significance, select
-from dropstep.evaluation.assess import assess
+from dropstep.resampling.assess import assess
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,8 @@ from dropstep.report import quantities as summary
 from dropstep.report import report_html, save_report
 from dropstep.report.charts import path_svg, ticks
 from dropstep.report.html import Html, feature_name, feature_names, tag, text
-from dropstep.report.text import count, number, short
+from dropstep.report.text import number, short
+from dropstep.wording import counted
 
 INLINE = {"a", "b", "bdi", "code", "span", "wbr"}
 VOID = {"br", "col", "link", "meta", "wbr"}
@@ -469,7 +470,7 @@ def test_markup_escapes_all_but_markup() -> None:
     assert feature_name("a_b.c<" * 4).startswith("<bdi>a_<wbr>b.<wbr>c&lt;a_<wbr>")
     assert feature_names(["a", "b", "c"], 2) == "<bdi>a</bdi>, <bdi>b</bdi> and 1 more"
     assert (short(0.2), short(1500.0), short(-0.05)) == ("0.2", "1,500", "−0.05")
-    assert (count(1, "feature"), count(2000, "feature")) == ("1 feature", "2,000 features")
+    assert (counted(1, "feature"), counted(2000, "feature")) == ("1 feature", "2,000 features")
 
 
 # --- files -----------------------------------------------------------------------------------------------------------

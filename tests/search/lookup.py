@@ -93,6 +93,8 @@ class Lookup:
         Whether scans only screen: gains are off by noise, and `confirm` gives the exact ones.
     """
 
+    scans_cost_fits = True
+
     def __init__(self, table: Table, *, tests: bool = True, screening: bool = False) -> None:
         self.table, self._tests, self._screening = table, tests, screening
         self._selected: list[int] = []
@@ -139,6 +141,9 @@ class Lookup:
         other = Lookup(self.table, tests=self._tests, screening=self._screening)
         other.add(self._selected)
         return other
+
+    def release(self) -> None:
+        pass
 
     def saturated(self) -> StopReason | None:
         return None

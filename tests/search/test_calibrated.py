@@ -13,7 +13,7 @@ from sklearn.datasets import load_diabetes, load_iris
 from sklearn.linear_model import LinearRegression
 
 from dropstep import Knockoffs, Moments, Permutation, Selector, Significance, select, stability
-from dropstep.models.least_squares.knockoffs import mvr, with_knockoffs
+from dropstep.models.least_squares.knockoff_moments import mvr, with_knockoffs
 from dropstep.models.least_squares.problem import from_moments
 from reference import calibrated as reference
 
@@ -42,7 +42,7 @@ def nulls(X, y, selected=(), **parameters):
     units = Units(problem.n_columns)
     model = problem.model("auto", units, np.flatnonzero(problem.varying), units.n)
     model.add(selected)
-    return model.additions(np.array([j for j in range(units.n) if j not in selected])).nulls
+    return model.additions(np.array([j for j in range(units.n) if j not in selected])).largest_null
 
 
 @given(
@@ -71,7 +71,7 @@ def test_p_values_are_those_of_refitted_models(n, p, size, kind, ugly, solver, s
         Y = (given_y[:, None] == np.arange(1, 3)).astype(float)
     selected = list(range(size))
     unit = size
-    found = nulls(X, given_y, selected, model=model, solver=solver).p_value(unit, 19, seed)
+    found = nulls(X, given_y, selected, model=model, solver=solver)(unit, 19, seed)
     assert found == pytest.approx(reference.permutation_p_value(X, Y, selected, unit, 19, seed))
 
 
@@ -101,7 +101,7 @@ def test_the_dropped_count_among_the_candidates():
     """The p-value is over all that are not selected, so that dropping does not make later tests liberal."""
     X, rng = correlated(60, 10)
     y = X[:, 0] + rng.standard_normal(60)
-    full = nulls(X, y, [0]).p_value(1, 99, 0)
+    full = nulls(X, y, [0])(1, 99, 0)
     assert full == pytest.approx(reference.permutation_p_value(X, y[:, None], [0], 1, 99, 0))
 
 

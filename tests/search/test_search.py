@@ -22,9 +22,8 @@ from dropstep.models.least_squares.problem import problem_of
 from dropstep.parameters import Parameters
 from dropstep.projection import equations as normal_equations
 from dropstep.projection.projection import Projection
-from dropstep.running import searching
-from dropstep.search.moves import Move
-from dropstep.search.search import Search
+from dropstep.running import make_search
+from dropstep.search.search import Move, Search
 from problems import compare, problem
 from tables import RandomTable, tables
 
@@ -44,7 +43,7 @@ def search_of(table: RandomTable, solver: str, criterion: str, groups: Any = Non
     choice = as_choice(problem.n_features, None, None, None, groups)
     sample = SimpleNamespace(choice=choice, encoding=None, n_features=problem.n_features)
     given = Parameters(strategy="forward", criterion=criterion, **words)
-    return searching(sample, LeastSquaresProblem(problem), given, None).search
+    return make_search(sample, LeastSquaresProblem(problem), given, None).search
 
 
 def fitting(table: RandomTable, criterion: str) -> bool:
@@ -77,7 +76,7 @@ def candidates(search: Any) -> Iterator[tuple[int, float, float, float]]:
     """Unit, gain, rank and partial lambda of each candidate in the pool."""
     scan = search.additions()
     rank = np.where(scan.tests._update.feasible, scan.tests._update.rank, 0.0)
-    return zip(scan.units.tolist(), scan.gains, rank, scan.tests._partial, strict=True)
+    return zip(scan.units.tolist(), scan.gains, rank, scan.tests._partial(), strict=True)
 
 
 def leaves_room(search: Any, table: RandomTable) -> bool:
@@ -173,7 +172,7 @@ def test_the_invariant_of_the_projection(table: RandomTable, solver: str) -> Non
     check_invariant(projection)
     size = np.sqrt(np.diagonal(problem.base))
     M = problem.base + problem.sign * projection.Z.T @ projection.Z
-    np.testing.assert_allclose(search.model.explained.M / np.outer(size, size), M / np.outer(size, size), atol=1e-9)
+    np.testing.assert_allclose(search.model.matrix.M / np.outer(size, size), M / np.outer(size, size), atol=1e-9)
 
 
 def check_invariant(projection: Projection) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.figure import Figure
 
-from dropstep.demo.from_scratch import Procedure
+from examples.from_scratch import Procedure
 from experiments.paper.charts import BLUE, ORANGE, PAPER, Dot, Row, Series, dot_chart
 from experiments.paper.page import Finding, Table
 from experiments.paper.parts import Records

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dropstep.demo.from_scratch import Procedure
+from examples.from_scratch import Procedure
 from experiments.paper.expected import STATED_SAVINGS, TABLE_4, saving
 from experiments.paper.page import Block, Chart, Finding, Items, Section, Table, Text, Value
 from experiments.paper.parts import Cell, Records, Results

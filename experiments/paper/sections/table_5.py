@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.demo.from_scratch import Procedure
+from examples.from_scratch import Procedure
 from experiments.paper.datasets import DATASETS, Dataset, Split
 from experiments.paper.expected import STATED_SAVINGS, TABLE_5, saving
 from experiments.paper.page import Block, Chart, Finding, Items, Mark, Section, Table, Text, Value

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dropstep.data.sample import PerRow
-from dropstep.data.source import Source
+from dropstep.data.source import Source, fits
 
 # Module that opens an object as a row source, by the package and the name of the object's type. Each has a function
 # `open_source(X, y, rows)` that returns the source, and y and rows as names of its columns.
@@ -90,7 +90,7 @@ def read(
 
 
 def opened(X: Any, y: Any, rows: PerRow) -> tuple[Any, Any, PerRow]:
-    """A table that is not in memory as a row source; anything else as it is.
+    """A table that is not in memory: its rows if they fit, or else a row source; anything else as it is.
 
     Parameters
     ----------
@@ -106,11 +106,14 @@ def opened(X: Any, y: Any, rows: PerRow) -> tuple[Any, Any, PerRow]:
     tuple
         X, y and rows.
     """
-    module = None if isinstance(X, Source) else _module(X)
+    if isinstance(X, Source):
+        return (X.rows() if fits(X) else X), y, rows
+    module = _module(X)
     if module is None:
         return X, y, rows
     opener: Callable[[Any, Any, PerRow], tuple[Source, Any, PerRow]] = _backend(module, X).open_source
-    return opener(X, y, rows)
+    source, y, rows = opener(X, y, rows)
+    return (source.rows() if isinstance(source, Source) and fits(source) else source), y, rows
 
 
 def _backend(module: str, X: Any) -> Any:

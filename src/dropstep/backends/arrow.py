@@ -324,10 +324,19 @@ class BatchSource(ArrowSource):
     batches : iterable of pyarrow.RecordBatch or tables, or callable
     once : str, default=""
         What the iterable is, if it can be read only once.
+    orders : dict of str to tuple or None, default=None
+        Levels in order, of the columns that have them.
     """
 
-    def __init__(self, schema: Any, batches: Iterable[Any] | Callable[[], Iterable[Any]], *, once: str = "") -> None:
-        super().__init__(types_of(schema))
+    def __init__(
+        self,
+        schema: Any,
+        batches: Iterable[Any] | Callable[[], Iterable[Any]],
+        *,
+        once: str = "",
+        orders: dict[str, tuple[Any, ...]] | None = None,
+    ) -> None:
+        super().__init__(types_of(schema, orders))
         self._schema, self._batches, self._once = schema, batches, once
         self.can_reread = not once
 
@@ -371,11 +380,22 @@ def _of_iterable(X: Any) -> BatchSource:
         raise ValueError("X has no rows: the iterator is empty; pass record batches")
     batches = _record_batches(first)
     schema = batches[0].schema if batches else pa.table(first).schema
+    orders = orders_of(batches[0]) if batches else {}
     if callable(X) or isinstance(X, list | tuple):
-        return BatchSource(schema, X)
+        return BatchSource(schema, X, orders=orders)
 
     def chained() -> Iterator[Any]:
         yield first
         yield from iterator
 
-    return BatchSource(schema, chained, once="an iterator")
+    return BatchSource(schema, chained, once="an iterator", orders=orders)
+
+
+def orders_of(batch: Any) -> dict[str, tuple[Any, ...]]:
+    """The levels of ordered categories, by the name of their column."""
+    types = zip(batch.schema.names, batch.schema.types, batch.columns, strict=True)
+    return {
+        name: tuple(values.dictionary.to_pylist())
+        for name, kind, values in types
+        if pa.types.is_dictionary(kind) and kind.ordered
+    }

@@ -14,13 +14,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, cast
 
+from dropstep.atomic import free_memory
+
 # Texts that mark a missing value.
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A", "#NA", "<NA>", "n/a", "?", ".")
 
 GZIP = b"\x1f\x8b"
 CHUNK = 2**20  # bytes that are decompressed at a time
 MEMORY_PER_BYTE = 16  # bytes of memory for a byte of text, at the most, while a table is made of it
-UNKNOWN_MEMORY = 2**33  # bytes that are assumed to be free where the system does not say
 
 
 class ReadError(ValueError):
@@ -47,16 +48,6 @@ UNSUPPORTED = {
     b"\xd0\xcf\x11\xe0": "an old Excel workbook; save the sheet as CSV",
     b"%PDF": "a PDF document; save the table as CSV",
 }
-
-
-def free_memory() -> int:
-    """Bytes of memory that are free, as far as the system says."""
-    with contextlib.suppress(OSError, ValueError, StopIteration):
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        return 1024 * int(next(line for line in lines if line.startswith("MemAvailable")).split()[1])
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return UNKNOWN_MEMORY
 
 
 def files_of(name: str) -> list[str]:

@@ -25,13 +25,13 @@ import pyarrow.compute as pc
 import pyarrow.csv
 from numpy.typing import NDArray
 
+from dropstep.atomic import free_memory
 from dropstep.backends.arrow import ArrowSource, Batches
 from dropstep.backends.cells import LAST_DOUBLE, Cells, Facts, Notation, is_whole, n_numerals
-from dropstep.backends.content import MEMORY_PER_BYTE, Content, ReadError, free_memory
+from dropstep.backends.content import MEMORY_PER_BYTE, Content, ReadError
 from dropstep.data.factor import Column
 from dropstep.data.frame import Frame
 from dropstep.data.source import Block, ColumnType, Kind, Origin, TypesChangedError
-from dropstep.data.table import Table
 from dropstep.wording import counted, quoted
 
 BLOCK = 2**22  # bytes of text that are parsed at a time
@@ -526,7 +526,7 @@ class TextSource(ArrowSource):
         total = sum(content.n_stored for content in self._files)
         return round(self._n_read * total / self._done) if self._done else None
 
-    def rows(self, columns: Sequence[str] | None = None) -> Table | Frame:
+    def rows(self, columns: Sequence[str] | None = None) -> Frame:
         limit = free_memory() // MEMORY_PER_BYTE
         if any(content.size(limit + 1) > limit for content in self._files):
             raise ReadError(

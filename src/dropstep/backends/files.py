@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet
 
+from dropstep.atomic import free_memory
 from dropstep.backends.arrow import ArrowSource, Batches, DatasetSource, batch_rows, damaged, other_type
 from dropstep.backends.cells import Notation
-from dropstep.backends.content import MISSING, Content, Kind, ReadError, files_of, free_memory
+from dropstep.backends.content import MISSING, Content, Kind, ReadError, files_of
 from dropstep.backends.delimited import TextFormat, TextSource
 from dropstep.data.frame import Frame
 from dropstep.data.sample import PerRow
 from dropstep.data.source import Origin, SequentialSource
-from dropstep.data.table import Table
 
 MAX_TEXT = 2**16  # bytes of a value of a Parquet file, on average
 MEMORY_PER_BYTE = 4  # bytes of memory for a byte of an Arrow table, at the most
@@ -125,7 +125,7 @@ class FileSource(DatasetSource):
         limit = free_memory()
         return sum(table_size(content, limit) for content in self._files.values())
 
-    def rows(self, columns: Sequence[str] | None = None) -> Table | Frame:
+    def rows(self, columns: Sequence[str] | None = None) -> Frame:
         for content in self._files.values():
             _refuse_large(content)
         return super().rows(columns)
@@ -192,7 +192,7 @@ def _refuse_large(content: Content) -> None:
 
 
 def table_size(content: Content, limit: int) -> int:
-    """Number of bytes of the table in a Parquet or Arrow file, counted up to a limit.
+    """Number of bytes of the table in a Parquet or Arrow file, counted up to a limit or to where the file is damaged.
 
     Parquet files are judged by their metadata: a value has 8 bytes, or what its column has before compression if that
     is more. Batches of Arrow files are read one after the other.
@@ -203,10 +203,11 @@ def table_size(content: Content, limit: int) -> int:
             metadata = pyarrow.parquet.read_metadata(stream)
             groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
             return sum(max(group.total_byte_size, 8 * group.num_rows * group.num_columns) for group in groups)
-        for batch in _record_batches(stream, content.kind):
-            size += batch.nbytes
-            if size >= limit:
-                break
+        with contextlib.suppress(pa.ArrowException, OSError):
+            for batch in _record_batches(stream, content.kind):
+                size += batch.nbytes
+                if size >= limit:
+                    break
     return size
 
 

@@ -1,4 +1,4 @@
-"""The command line: dropstep select, compare, moments, demo, columns, schema and completion.
+"""The command line: dropstep select, compare, moments, columns and completion.
 
 Everything else is imported when needed, under the handlers of `main`: importing NumPy takes long enough to be
 interrupted.
@@ -14,6 +14,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -83,11 +84,12 @@ def _discard_output() -> None:
 
 def _run(arguments: list[str]) -> int:
     from dropstep.cli.output import StandardOutputError
-    from dropstep.cli.parser import build_parser
+    from dropstep.cli.parser import build_parser, unknown_command
 
     try:
         parser = build_parser()
-        _check_command(parser, arguments)
+        if arguments and not arguments[0].startswith("-") and arguments[0] not in parser.commands():
+            raise ValueError(unknown_command(arguments[0], parser.commands()))
         args = parser.parse_args(arguments)
         if args.command is None:
             parser.print_help()
@@ -101,49 +103,20 @@ def _run(arguments: list[str]) -> int:
         return _report(error, arguments)
 
 
-def _check_command(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
-    """Raise if the command does not exist, with the one that was probably meant."""
-    from dropstep.cli.suggestions import command_hint
-
-    commands = next(action.choices for action in parser._actions if action.dest == "command")
-    if commands and arguments and not arguments[0].startswith("-") and arguments[0] not in commands:
-        raise ValueError(command_hint(arguments[0], commands))
-
-
 def _command(parser: argparse.ArgumentParser, args: argparse.Namespace, line: str) -> int:
-    if args.command == "select":
-        from dropstep.cli.select import run
-
-        return run(args, line)
-    if args.command == "compare":
-        from dropstep.cli.compare import run as run_compare
-
-        return run_compare(args, line)
-    if args.command == "moments":
-        from dropstep.cli.moments import run as run_moments
-
-        return run_moments(args, line)
-    if args.command == "demo":
-        from dropstep.demo.comparison import main as run_demo
-
-        run_demo()
-        return DONE
-    from dropstep.cli.output import as_json, show
+    if args.command in ("select", "compare", "moments"):
+        return int(import_module(f"dropstep.cli.{args.command}_command").run(args, line))
+    from dropstep.cli.output import show
 
     if args.command == "columns":
         from dropstep.cli.columns import column_names
         from dropstep.report.text import printable
 
         show("\n".join(map(printable, column_names(args.file))))
-        return DONE
-    if args.command == "schema":
-        from dropstep.cli.schema import schema
+    else:
+        from dropstep.cli.completion import script
 
-        show(as_json(schema(args.document)))
-        return DONE
-    from dropstep.cli.completion import script
-
-    show(script(parser, args.shell))
+        show(script(parser, args.shell))
     return DONE
 
 

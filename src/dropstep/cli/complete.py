@@ -7,15 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from dropstep.cli.columns import Column
-from dropstep.cli.naming import listed, option_list
+from dropstep.cli.naming import option_list
 from dropstep.cli.roles import Roles
-from dropstep.data.missing import Missing
-from dropstep.wording import counted, quoted
+from dropstep.wording import counted, listed, quoted
 
 
 def complete(
     columns: Sequence[Column], features: list[int], roles: Roles, missing: str, notes: list[str]
-) -> tuple[list[int], Missing]:
+) -> tuple[list[int], str]:
     """The features, without incomplete columns if these are to be dropped, and the parameter `missing` of the library.
 
     Raises in terms of the file if values are missing or infinite where the option does not allow it.

@@ -17,9 +17,8 @@ from dropstep.cli import output
 from dropstep.cli.columns import Column, columns_of, open_source, original_rows, shown_level, shown_number
 from dropstep.cli.complete import complete
 from dropstep.cli.naming import brief, in_options
-from dropstep.cli.progress import Progress
+from dropstep.cli.output import Progress
 from dropstep.cli.roles import Roles, roles_of
-from dropstep.cli.suggestions import stands_in_first_column
 from dropstep.cli.table_input import AnyDesign, ColumnLine
 from dropstep.cli.usable import as_table, refuse_mixed, usable
 from dropstep.data.frame import Frame
@@ -29,14 +28,10 @@ from dropstep.data.table import Table
 from dropstep.data.target import Categorical
 from dropstep.models.families import as_family
 from dropstep.models.glm.family import Cox
-from dropstep.parameters import NAMES, Parameters
+from dropstep.parameters import Parameters
 from dropstep.wording import counted, quoted, shortened
 
 Floats = NDArray[np.float64]
-
-# Parameters of select that every command passes unchanged; the others depend on the file: Design.parameters.
-FITS = ("cv", "n_jobs", "random_state", "max_time", "checkpoint")  # parameters of select alone
-PARAMETERS = tuple(name for name in NAMES if name not in ("strategy", "include", "exclude", "groups", "missing", *FITS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,15 +165,18 @@ def _values(column: Column) -> str:
 def read_design(args: argparse.Namespace, progress: Progress) -> Design:
     """Read the file, and make the design that the options describe."""
     progress.update(f"reading {args.file}")
-    source = open_source(args)
+    return design_of(open_source(args), args)
+
+
+def design_of(source: Any, args: argparse.Namespace) -> Design:
+    """Make the design of a file from the options; its rows are read into memory."""
     try:
-        return design_of(source, args)
+        return _design_of(source, args)
     except ReadError as error:
         raise ValueError(in_options(str(error))) from error
 
 
-def design_of(source: Any, args: argparse.Namespace) -> Design:
-    """Make the design of a file from the options."""
+def _design_of(source: Any, args: argparse.Namespace) -> Design:
     roles = _roles(source, args)
     names = source.names
     needed = (*roles.candidates(len(names)), *roles.targets, *roles.others)
@@ -195,7 +193,7 @@ def design_of(source: Any, args: argparse.Namespace) -> Design:
         if j not in categorical
     ):
         source.restrict(source.names)
-        return design_of(source, args)  # rows below the first ones have other types
+        return _design_of(source, args)  # rows below the first ones have other types
     notes = [in_options(note) for note in source.notes]
     features, missing = complete(columns, usable(columns, roles, notes), roles, args.missing, notes)
     if not features:
@@ -238,8 +236,8 @@ def _roles(source: Any, args: argparse.Namespace) -> Roles:
     try:
         return roles_of(args, source.names)
     except ValueError:
-        first = [row[0] for row in original_rows(source, source.names[:1])]
-        if args.target is None or not stands_in_first_column(args.target, source.names, first):
+        first = {str(row[0]).strip() for row in original_rows(source, source.names[:1])}
+        if args.target is None or args.target in source.names or args.target not in first:
             raise
         add = "if rows are features and columns are samples, add --transpose"
         raise ValueError(

@@ -1,7 +1,8 @@
-"""Columns by name, number or range, and messages in terms of options instead of Python parameters."""
+"""Columns by name, number or range, and parameters of the library by option: their values, and messages about them."""
 
 from __future__ import annotations
 
+import argparse
 import ast
 import csv
 import difflib
@@ -10,15 +11,19 @@ import shlex
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dropstep.wording import quoted, shortened
+from dropstep.parameters import ENTRIES
+from dropstep.wording import listed, quoted, shortened
 
+OF_COLUMNS = ("include", "exclude", "groups", "missing")  # parameters that depend on the columns of the file
 # Parameters in messages of the library, and the options that correspond to them.
+_FLAGS = {name: entry.flag for name, entry in ENTRIES.items() if entry.option is not None}
+_QUOTED = re.compile(rf"\b({'|'.join(_FLAGS)})='([a-z_0-9]+)'")
+_CHECKED = re.compile(rf"^({'|'.join(_FLAGS)})(?= must be )")
 _OPTIONS = (
     (re.compile(r"MallowsCp\(sigma2=\.\.\.\)"), "--criterion cp:sigma2=..."),
-    (re.compile(r"\b(strategy|model|criterion|missing)='([a-z_0-9]+)'"), r"--\1 \2"),
     (re.compile(r"\buse exclude\b(?!=)"), "use --exclude"),
     (re.compile(r"\bdropstep\.stability\b"), "--stability"),
-    (re.compile(r"\bmax_features\b"), "--max-features"),
+    *((re.compile(rf"\b{name}\b"), flag) for name, flag in _FLAGS.items() if "_" in name),
     (re.compile(r"\bsample_weight\b"), "--weights"),
     (re.compile(r"\bsample_groups\b"), "--groups-column"),
     (re.compile(r"\bomit decimal\b"), "omit --decimal"),
@@ -26,11 +31,16 @@ _OPTIONS = (
 )
 _EXCLUDE = re.compile(r"""\bexclude=(\[(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|, )*\])""")
 _READ = re.compile(r"""(use )?dropstep\.read\(file, ((?:[^()'"]|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")*)\)""")
-_FLAGS = {"header": "--no-header", "transpose": "--transpose"}
+_SWITCHES = {"header": "--no-header", "transpose": "--transpose"}
 MAX_LIST, MAX_QUOTE = 200, 100  # characters
 _RANGE = re.compile(r"(\d+)-(\d+)", re.ASCII)
 _LONG_QUOTE = re.compile(rf"'([^']{{{MAX_QUOTE},}})'")
 _WHOLE = re.compile(r"-?\d+", re.ASCII)
+
+
+def parameters_of(args: argparse.Namespace) -> dict[str, Any]:
+    """The parameters of the library that the options give, except those that depend on the columns of the file."""
+    return {name: getattr(args, name) for name in ENTRIES if name not in OF_COLUMNS and hasattr(args, name)}
 
 
 def find_all(option: str, texts: Iterable[str] | None, names: Sequence[str]) -> tuple[int, ...]:
@@ -78,12 +88,6 @@ def _same_letters(text: str, names: Sequence[str]) -> list[str]:
     return [name for name in names if name.lower() == text.lower()][:1]
 
 
-def listed(names: Sequence[str], limit: int = 5) -> str:
-    """List a few names, and how many more there are."""
-    shown = ", ".join(quoted(name) for name in names[:limit])
-    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
-
-
 def option_list(names: Sequence[str]) -> str:
     """Names as the argument of an option in a shell, or COLS if they are too long to show."""
     text = ",".join(f'"{name}"' if "," in name else name for name in names)
@@ -96,6 +100,8 @@ def in_options(message: str, command: str = "select") -> str:
     """Replace parameters in a message of the library by the options of a command, and shorten long quotations."""
     message = _READ.sub(_as_options, message)
     message = _EXCLUDE.sub(lambda found: f"--exclude {option_list(ast.literal_eval(found[1]))}", message)
+    message = _QUOTED.sub(lambda found: f"{_FLAGS[found[1]]} {found[2]}", message)
+    message = _CHECKED.sub(lambda found: _FLAGS[found[1]], message)
     for pattern, option in _OPTIONS:
         message = pattern.sub(option, message)
     if command == "compare":
@@ -112,8 +118,8 @@ def _as_options(call: re.Match[str]) -> str:
 
 
 def _option(name: str, value: Any) -> str:
-    if name in _FLAGS:
-        return _FLAGS[name]
+    if name in _SWITCHES:
+        return _SWITCHES[name]
     if name == "categorical":
         return f"--categorical {option_list(value)}"
     if name == "na":

@@ -1,4 +1,4 @@
-"""Output of the commands: tables, JSON, CSV that is safe in a spreadsheet, and files."""
+"""Output of the commands: tables, JSON, CSV that is safe in a spreadsheet, notes, progress, and files."""
 
 from __future__ import annotations
 
@@ -14,16 +14,32 @@ import re
 import shutil
 import sys
 import textwrap
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from types import TracebackType
+from typing import Any, Literal, TextIO
 
 from dropstep.atomic import atomic_files
-from dropstep.cli.colour import Style, painted
 from dropstep.report import text
 
 _FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
 _NUMBER = re.compile(r"[+-]?(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d++)?", re.ASCII)
+
+
+Style = Literal["bold", "dim", "warning", "error"]
+CODES: dict[Style, str] = {"bold": "1", "dim": "2", "warning": "33", "error": "31"}
+MIN_INTERVAL = 0.1  # seconds between two updates of the progress
+
+
+def is_coloured(stream: TextIO) -> bool:
+    """True if a stream is a terminal that has colours."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def painted(text: str, style: Style, stream: TextIO | None = None) -> str:
+    """A text in a style, if the stream (standard output by default) has colours."""
+    return f"\x1b[{CODES[style]}m{text}\x1b[0m" if is_coloured(stream or sys.stdout) else text
 
 
 def terminal_width(stream: TextIO | None = None) -> int | None:
@@ -140,8 +156,93 @@ def show(content: str) -> None:
         raise StandardOutputError(*error.args) from None
 
 
+# --- standard error --------------------------------------------------------------------------------------------------
+
+
+def print_notes(notes: Sequence[str], *, quiet: bool) -> None:
+    """Print notes to standard error: one line each, or several where the terminal is narrower."""
+    for note in () if quiet else notes:
+        print(labelled("note:", text.printable(note), "warning", sys.stderr), file=sys.stderr)
+
+
+def print_written(files: Sequence[str | None], *, quiet: bool) -> None:
+    """Print the names of the files that were written to standard error."""
+    for file in () if quiet else filter(None, files):
+        print(f"wrote {text.printable(file)}", file=sys.stderr)
+
+
+class Progress:
+    """A line that is overwritten by each update and erased at the end.
+
+    Parameters
+    ----------
+    quiet : bool, default=False
+        Whether to show nothing even on a terminal.
+    clock : callable, default=time.monotonic
+        Returns the current time in seconds.
+    """
+
+    def __init__(self, *, quiet: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
+        self.stream = sys.stderr
+        self.enabled = not quiet and self.stream.isatty()
+        self.clock = clock
+        self.started = clock()
+        self._last = -math.inf
+        self._written = False
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._written:
+            self.stream.write("\r\x1b[K")
+            self.stream.flush()
+
+    def update(self, task: str, done: float = 0.0, total: float = 0.0, *, bound: bool = False) -> None:
+        """Show the current task, the time elapsed and, if there is a total, an estimate of the time remaining.
+
+        Parameters
+        ----------
+        task : str
+            The current task.
+        done, total : float, default=0.0
+            Amount of work done, and in all.
+        bound : bool, default=False
+            Whether `total` is an upper bound.
+        """
+        now = self.clock()
+        if not self.enabled or now - self._last < MIN_INTERVAL:
+            return
+        self._last = now
+        remaining = ""
+        if 0 < done <= total:
+            seconds = (now - self.started) * (total - done) / done
+            remaining = f", {'at most' if bound else 'about'} {duration(seconds)} left"
+        line = f"{text.printable(task)}, {duration(now - self.started)}{remaining}"
+        width = shutil.get_terminal_size().columns - 1
+        self.stream.write("\r\x1b[K" + line[:width])
+        self.stream.flush()
+        self._written = True
+
+    def restart(self) -> None:
+        """Restart the clock for another task."""
+        self.started = self.clock()
+
+
+def duration(seconds: float) -> str:
+    """Format a number of seconds: "59 s", "1 min 01 s", "1 h 01 min"."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes, remainder = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {remainder:02d} s"
+
+
 # --- files -----------------------------------------------------------------------------------------------------------
 
+PAGE_ENDINGS = (".html", ".htm")
 TABLE_ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 
 

@@ -6,7 +6,8 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dropstep.cli.naming import find_all, find_one, listed
+from dropstep.cli.naming import find_all, find_one
+from dropstep.wording import listed
 
 
 @dataclass(frozen=True)

@@ -3,59 +3,39 @@
 from __future__ import annotations
 
 import argparse
-import glob
-import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dropstep.backends.content import Content, Kind, ReadError
+from dropstep.backends.content import ReadError
 from dropstep.cli import output
 from dropstep.cli.columns import KINDS, open_source, shown_level
-from dropstep.cli.naming import in_options, listed
-from dropstep.cli.progress import Progress
+from dropstep.cli.design import design_of
+from dropstep.cli.naming import in_options
+from dropstep.cli.output import Progress
 from dropstep.cli.roles import Roles, roles_of
 from dropstep.cli.table_input import AnyDesign, ColumnLine
 from dropstep.cli.usable import refuse_mixed
-from dropstep.data.sample import Features, PerRow
-from dropstep.data.source import ColumnType
-from dropstep.data.sources.sample import SourceSample
+from dropstep.data.sample import Features, PerRow, Sample
+from dropstep.data.source import ColumnType, fits
 from dropstep.models.families import as_family
 from dropstep.models.glm.family import Logistic, Poisson
 from dropstep.models.least_squares.family import LeastSquaresFamily
 from dropstep.parameters import Parameters
+from dropstep.wording import listed
 
 if TYPE_CHECKING:
     from dropstep.backends.arrow import ArrowSource
 
-LARGE = 2**27  # bytes of a table, decompressed, from which on its rows are read in blocks
-SIZE_VARIABLE = "DROPSTEP_LARGE_FILE"  # environment variable with another number of bytes
 
-
-def is_large(args: argparse.Namespace) -> bool:
-    """Whether the rows of a file are read in blocks: it is large, or a glob, and the model allows it."""
-    name = args.file
-    if name == "-" or not isinstance(as_family(args.model), LeastSquaresFamily | Logistic | Poisson):
-        return False
-    if os.path.isdir(name) or (not os.path.exists(name) and glob.has_magic(name)):
-        return True
-    limit = int(os.environ.get(SIZE_VARIABLE, LARGE))
-    return os.path.isfile(name) and _size_of(name, limit) >= limit
-
-
-def _size_of(name: str, limit: int) -> int:
-    """Number of bytes of the table in a file, decompressed and counted up to a limit."""
-    try:
-        content = Content(name)
-        if content.kind is Kind.TEXT:
-            return content.size(limit)
-        from dropstep.backends.files import table_size
-
-        return table_size(content, limit)
-    except (ReadError, ImportError) as error:
-        raise ValueError(in_options(str(error))) from error
+def any_design(args: argparse.Namespace, progress: Progress) -> AnyDesign:
+    """The design of a file: in memory if its rows fit, or else in blocks, if the model allows it."""
+    progress.update(f"reading {args.file}")
+    source = open_source(args)
+    allowed = isinstance(as_family(args.model), LeastSquaresFamily | Logistic | Poisson)
+    return streamed_design(source, args, progress) if allowed and not fits(source) else design_of(source, args)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +46,7 @@ class StreamedDesign(AnyDesign):
     ----------
     file : str
     source : ArrowSource
-    sample : SourceSample
+    sample : Sample
         What the first pass found.
     lines : tuple of ColumnLine
         The columns of the file.
@@ -77,7 +57,7 @@ class StreamedDesign(AnyDesign):
 
     file: str
     source: ArrowSource
-    sample: SourceSample
+    sample: Sample
     lines: tuple[ColumnLine, ...]
     parameters: dict[str, Any]
     notes: tuple[str, ...] = ()
@@ -148,10 +128,9 @@ def _row_report(progress: Progress) -> Callable[[int, int], None]:
     return report
 
 
-def streamed_design(args: argparse.Namespace, progress: Progress) -> StreamedDesign:
+def streamed_design(source: ArrowSource, args: argparse.Namespace, progress: Progress) -> StreamedDesign:
     """Read the file once, and make the design that the options describe."""
     _check_options(args)
-    source = open_source(args)
     try:
         return _design_of(source, args, progress)
     except ReadError as error:
@@ -178,7 +157,7 @@ def _design_of(source: ArrowSource, args: argparse.Namespace, progress: Progress
     given = Parameters(model=args.model, solver=args.solver, **parameters)
     targets = [kinds[j].name for j in roles.targets]
     sample = as_family(args.model).sample(source, targets, _rows(kinds, roles), given)
-    assert isinstance(sample, SourceSample)
+    assert isinstance(sample, Sample)
     ignored = {sample.layout.features[j] for j in sample.choice.features(sample.choice.exclude)}
     kept = [j for j in features if kinds[j].name not in ignored]
     lines = zip(kinds, roles.names(kept, len(kinds)), strict=True)
@@ -191,8 +170,8 @@ def _check_options(args: argparse.Namespace) -> None:
     """Raise for options that need all rows in memory."""
     if args.missing == "drop-columns":
         raise ValueError(
-            f"{args.file}: --missing drop-columns needs all rows in memory, but files of {LARGE >> 20} MB and more are "
-            "read in blocks; use --missing drop, or --exclude columns"
+            f"{args.file}: --missing drop-columns needs all rows in memory, but the file is read in blocks; use "
+            " --missing drop, or --exclude columns"
         )
     if getattr(args, "criterion", None) == "cv":
         raise ValueError(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dropstep.cli.naming import in_options
-from dropstep.cli.progress import Progress
+from dropstep.cli.output import Progress
 from dropstep.data.sample import Features
 from dropstep.result import Coefficients
 

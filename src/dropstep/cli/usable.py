@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dropstep.cli.columns import Column
-from dropstep.cli.naming import brief, in_options, listed, option_list
+from dropstep.cli.naming import brief, in_options, option_list
 from dropstep.cli.roles import Roles
-from dropstep.data.factor import Factor
+from dropstep.data.factor import Factor, is_date
 from dropstep.data.frame import Frame, table_of
-from dropstep.data.leakage import identifiers_note, identifying_factors
 from dropstep.data.source import ColumnType
+from dropstep.data.summary import MAX_LEVELS
 from dropstep.data.table import Table
-from dropstep.wording import quoted
+from dropstep.wording import listed, quoted
 
 
 def usable(columns: Sequence[Column], roles: Roles, notes: list[str]) -> list[int]:
     """Columns that can be features; dates, and text that resembles identifiers, only if an option names them."""
     candidates, named = roles.candidates(len(columns)), roles.forced | {*roles.categorical}
-    dates = [j for j in candidates if columns[j].kind in ("date", "other")]
+    dates = [j for j in candidates if columns[j].kind in ("date", "other") or _are_dates(columns[j])]
     if refused := [columns[j].name for j in dates if j in named]:
         holds = "holds" if len(refused) == 1 else "hold"
         raise ValueError(f"{listed(refused)} {holds} dates or lists, which cannot be features; derive numbers first")
@@ -34,13 +34,27 @@ def usable(columns: Sequence[Column], roles: Roles, notes: list[str]) -> list[in
     return _without_ids(columns, [j for j in candidates if j not in ignored], roles, notes)
 
 
+def _are_dates(column: Column) -> bool:
+    """Whether all texts of a column are dates."""
+    return column.kind == "text" and all(map(is_date, column.levels))
+
+
 def _without_ids(columns: Sequence[Column], features: Sequence[int], roles: Roles, notes: list[str]) -> list[int]:
     """Features without text that resembles identifiers, unless an option names it."""
     table = as_table(columns, features, roles)
-    ids = identifying_factors(table, {place for place, j in enumerate(features) if j in roles.forced})
+    factors = enumerate(table.columns) if isinstance(table, Frame) else ()
+    ids = []
+    for place, factor in factors:
+        if isinstance(factor, Factor) and features[place] not in roles.forced:
+            limit = MAX_LEVELS if factor.declared else min(MAX_LEVELS, table.n_rows / 2)
+            if len(factor.levels) > limit:
+                ids.append((place, f"{table.label(place)} ({len(factor.levels)} levels)"))
     if ids:
-        notes.append(brief(identifiers_note(table, {place: len(factor.levels) for place, factor in ids.items()})))
-    return [j for place, j in enumerate(features) if place not in ids]
+        more = f" and {len(ids) - 5} more" if len(ids) > 5 else ""
+        shown = ", ".join(text for _, text in ids[:5])
+        notes.append(brief(f"ignored text columns with too many levels, probably identifiers: {shown}{more}"))
+    ignored = {place for place, _ in ids}
+    return [j for place, j in enumerate(features) if place not in ignored]
 
 
 def as_table(columns: Sequence[Column], features: Sequence[int], roles: Roles) -> Table | Frame:

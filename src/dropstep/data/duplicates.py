@@ -2,121 +2,135 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.data.encoding import Encoding
-from dropstep.data.table import MAX_LISTED, Table
+from dropstep.data.moments import Moments
+from dropstep.data.table import Names
+
+Floats = NDArray[np.float64]
 
 N_FIRST = 64  # rows that decide which columns may be equal
-WEIGHTS = np.random.default_rng(0).normal(size=N_FIRST)  # of these rows
 BLOCK_SIZE = 2**17  # values (1 MB) that are compared at a time
 ROUNDING = 1e-10  # relative difference of two sums of the same numbers
+# Of the first rows. Sums are made without BLAS, whose threads would keep spinning and compete with those that read X.
+WEIGHTS = np.random.default_rng(0).normal(size=N_FIRST)
+EXACT = 1e-13  # relative difference of the moments of equal columns
 
 
 def duplicates_note(
-    table: Table, encoding: Encoding | None, names: tuple[str, ...] | None, excluded: Collection[int]
+    columns: Mapping[int, int], encoding: Encoding | None, names: Names, ignored: Collection[int]
 ) -> Iterator[str]:
     """The note on features that repeat an earlier one exactly, if there are any.
 
     Parameters
     ----------
-    table : Table
-        The design matrix.
+    columns : mapping of int to int
+        Columns of the design matrix that equal an earlier one.
     encoding : Encoding or None
         How it encodes the features; None if the columns are the features.
-    names : tuple of str or None
-        Names of the features.
-    excluded : collection of int
-        Features to ignore.
+    names : Names
+    ignored : collection of int
+        Features that are not considered.
 
     Yields
     ------
     str
     """
-    if isinstance(table.values, np.ndarray) and (found := _features(repeated(table.values), encoding, excluded)):
-        labels = Table(np.empty((0, 0)), names)
-        later, earlier = next(iter(found.items()))
-        example = f"{labels.label(later)} repeats {labels.label(earlier)}"
-        columns = list(found)
-        exclude = [j if names is None else names[j] for j in columns]
-        remedy = f"exclude={exclude!r}" if len(columns) <= MAX_LISTED else "exclude"
-        one, n = len(columns) == 1, len(columns)
-        which = f"{example} exactly" if one else f"{n} columns repeat an earlier one exactly ({example})"
-        counts = "counts as a candidate of its own" if one else "count as candidates of their own"
-        yield (
-            f"{which} and {counts}, which makes tests and penalties stricter; to ignore {'it' if one else 'them'}, use "
-            f"{remedy}"
-        )
+    found = columns if encoding is None else _features(columns, encoding)
+    found = {j: k for j, k in found.items() if j not in ignored and k not in ignored}
+    if not found:
+        return
+    later, earlier = next(iter(found.items()))
+    one, n = len(found) == 1, len(found)
+    example = f"{names.label(later)} repeats {names.label(earlier)}"
+    which = f"{example} exactly" if one else f"{n} columns repeat an earlier one exactly ({example})"
+    counts = "counts as a candidate of its own" if one else "count as candidates of their own"
+    yield (
+        f"{which} and {counts}, which makes tests and penalties stricter; to ignore {'it' if one else 'them'}, use "
+        f"{names.exclude(list(found))}"
+    )
 
 
 def repeated(values: NDArray[Any]) -> dict[int, int]:
     """Columns that equal an earlier one, with the first that they equal; constant columns are omitted."""
-    suspects = _alike(values[:N_FIRST])
-    if not len(suspects):
-        return {}
-    hashes, varying = _hashes(values, suspects)
-    first: dict[int, int] = {}
-    found = {}
-    for j, value in zip(suspects[varying].tolist(), hashes[varying].tolist(), strict=True):
-        earlier = first.setdefault(value, j)
-        if earlier != j and np.array_equal(values[:, earlier], values[:, j]):
-            found[j] = earlier
-    return found
-
-
-def _alike(values: NDArray[Any]) -> NDArray[np.intp]:
-    """Columns whose sum with random weights is that of another one, up to rounding."""
     with np.errstate(invalid="ignore", over="ignore"):  # missing and infinite values
-        # Without BLAS: its worker threads would keep spinning, and compete with those that read X next.
-        sums = np.einsum("i,ij->j", WEIGHTS[: len(values)], values.astype(np.float64, copy=False))
-        columns: NDArray[np.intp] = np.isfinite(sums).nonzero()[0]
-        sums = sums[columns]
-        ordered = np.sort(sums)
-        size = np.maximum(np.abs(ordered[1:]), np.abs(ordered[:-1]))
-        close = ordered[1:] - ordered[:-1] <= ROUNDING * size
+        first = np.einsum("i,ij->j", WEIGHTS[: len(values)], values[:N_FIRST].astype(np.float64, copy=False))
+    suspects = list(_alike(first, None))
+    if not suspects:
+        return {}
+    columns = np.sort(np.concatenate(suspects))
+    found: dict[int, int] = {}
+    for cluster in _alike(_sums(values, columns), columns):
+        different: list[int] = []
+        for j in np.sort(cluster).tolist():
+            column = values[:, j]
+            earlier = next((k for k in different if np.array_equal(values[:, k], column)), None)
+            if earlier is not None:
+                found[j] = earlier
+            elif (column != column[0]).any():
+                different.append(j)
+    return dict(sorted(found.items()))
+
+
+def _sums(values: NDArray[Any], columns: NDArray[np.intp]) -> Floats:
+    """Sums of columns over the rows with random weights, which are equal for equal columns; NaN for missing values."""
+    rng, total, height = np.random.default_rng(0), np.zeros(len(columns)), max(1, BLOCK_SIZE // len(columns))
+    with np.errstate(invalid="ignore", over="ignore"):
+        for top in range(0, len(values), height):
+            block = values[top : top + height].take(columns, axis=1).astype(np.float64, copy=False)
+            total += np.einsum("i,ij->j", rng.normal(size=len(block)), block)
+    return total
+
+
+def _alike(sums: Floats, columns: NDArray[np.intp] | None) -> Iterator[NDArray[np.intp]]:
+    """Clusters of columns whose sums are equal up to rounding."""
+    finite = np.isfinite(sums).nonzero()[0]
+    ordered = np.sort(sums[finite])
+    close = ordered[1:] - ordered[:-1] <= ROUNDING * np.maximum(np.abs(ordered[1:]), np.abs(ordered[:-1]))
     if not close.any():  # an argsort takes several times as long as a sort
-        return columns[:0]
-    order, mask = np.argsort(sums), np.zeros(len(columns), dtype=bool)
-    mask[order[1:]] |= close
-    mask[order[:-1]] |= close
-    return columns[mask]
+        return
+    order = finite[np.argsort(sums[finite], kind="stable")]
+    order = order if columns is None else columns[order]
+    yield from (cluster for cluster in np.split(order, np.flatnonzero(~close) + 1) if len(cluster) > 1)
 
 
-def _hashes(values: NDArray[Any], columns: NDArray[np.intp]) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
-    """A hash of each of some columns, and which of them vary and have no missing values.
-
-    The hash is the sum of the bits of the values times random odd numbers, modulo 2^64.
-    """
-    rng, height = np.random.default_rng(0), max(1, BLOCK_SIZE // len(columns))
-    hashes, finite = np.zeros(len(columns), dtype=np.uint64), np.ones(len(columns), dtype=bool)
-    varying = ~finite
-    first = values[0].take(columns)
-    for top in range(0, len(values), height):
-        block = values[top : top + height].take(columns, axis=1).astype(np.float64, copy=False)
-        varying |= (block != first).any(axis=0)
-        finite &= np.isfinite(block).all(axis=0)
-        bits = (block + 0.0).view(np.uint64)  # -0.0 equals 0.0
-        bits ^= bits >> np.uint64(32)  # the low bits of small integers are 0
-        bits *= rng.integers(2**63, size=(len(block), 1), dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-        hashes += bits.sum(axis=0)
-    return hashes, varying & finite
+def repeated_in(moments: Moments) -> dict[int, int]:
+    """The same columns by moments: those with equal means and scatter, whose correlation is 1."""
+    p = moments.n_features
+    squares = np.diagonal(moments.scatter)[:p]
+    found: dict[int, int] = {}
+    for cluster in _alike(np.where(squares > 0, squares, np.nan), None):
+        first: list[int] = []
+        for j in np.sort(cluster).tolist():
+            earlier = next((k for k in first if _equal(moments, k, j)), None)
+            if earlier is None:
+                first.append(j)
+            else:
+                found[j] = earlier
+    return dict(sorted(found.items()))
 
 
-def _features(columns: dict[int, int], encoding: Encoding | None, excluded: Collection[int]) -> dict[int, int]:
+def _equal(moments: Moments, k: int, j: int) -> bool:
+    """Whether the moments of two columns are those of the same values, up to rounding."""
+    S, means = moments.scatter, moments.means[moments.counts > 0]
+    sd = np.sqrt(S[j, j] / moments.n_rows)
+    same = np.abs(means[:, j] - means[:, k]) <= EXACT * (np.abs(means[:, j]) + sd)
+    return bool(same.all()) and bool(np.abs(S[j] - S[k])[[j, k]].max() <= EXACT * S[j, j])
+
+
+def _features(columns: Mapping[int, int], encoding: Encoding) -> dict[int, int]:
     """Features all of whose columns repeat those of one earlier feature."""
-    if encoding is None:
-        return {j: k for j, k in columns.items() if j not in excluded and k not in excluded}
     found = {}
     for feature in range(len(encoding.levels)):
         own = list(encoding.columns(feature))
         earlier = [columns.get(column) for column in own]
-        if feature in excluded or not own or None in earlier:
-            continue
         owners = {encoding.owners[column] for column in earlier if column is not None}
-        if len(owners) == 1 and (other := owners.pop()) != feature and list(encoding.columns(other)) == earlier:
+        other = owners.pop() if len(owners) == 1 else feature
+        if other != feature and list(encoding.columns(other)) == earlier:
             found[feature] = other
     return found

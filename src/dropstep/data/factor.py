@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, time, timedelta
@@ -10,6 +11,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+# Possessive, so that the time is linear in the length of a text.
+_GROUPED = re.compile(
+    r"[+-]?(?:\d{1,3}(?:([,.'\s])\d{3})(?:\1\d{3})*+(?:[.,]\d+)?|\d*+,\d+(?:[eE][+-]?\d+)?)", re.ASCII
+)
+_DATE = re.compile(r"\d{4}-\d\d?-\d\d?(?:[T ].*)?|\d{4}/\d\d?/\d\d?|\d\d?[./-]\d\d?[./-](?:\d\d){1,2}", re.ASCII)
 
 TIMES = (date, time, timedelta, np.datetime64, np.timedelta64)
 
@@ -144,7 +151,7 @@ def joined(parts: Sequence[Column], order: Sequence[Any] | None = None) -> Colum
     if len(factors) < len(parts):
         raise ValueError("a column has numbers in some blocks of rows, and text in others; convert it to one type")
     levels = list(dict.fromkeys(level for factor in factors for level in factor.levels))
-    levels = sorted_levels(levels) if order is None else [level for level in order if level in set(levels)]
+    levels = in_order(levels, order)
     place = {level: i for i, level in enumerate(levels)}
     codes = [np.array([*(place[level] for level in f.levels), -1], dtype=np.intp)[f.codes] for f in factors]
     return observed(np.concatenate(codes), levels, declared=all(factor.declared for factor in factors))
@@ -169,20 +176,10 @@ def column_of(values: Sequence[Any]) -> Column:
             other = next(value for value in present if not isinstance(value, str | bytes))
             advice = "convert all values of a column to text, or to numbers"
             return Unusable(f"both text and other values (such as {other!r})", advice, text[0])
-        return _of_text(distinct, codes)
+        return _factor(distinct, codes, None, declared=False)
     if len(present) < len(distinct) and present and all(isinstance(value, bool | np.bool_) for value in present):
         return _factor(distinct, codes, None, declared=True)
     return _floats(values)
-
-
-def _of_text(distinct: list[Any], codes: NDArray[np.intp]) -> Factor | Unusable:
-    """A factor, unless most values are numbers."""
-    counts = dict(zip(distinct, np.bincount(codes).tolist(), strict=True))
-    text = {value: n for value, n in counts.items() if not is_missing(value)}
-    numerals = {value: n for value, n in text.items() if is_numeral(value)}
-    if 2 * sum(numerals.values()) <= sum(text.values()):
-        return _factor(distinct, codes, None, declared=False)
-    return numerals_as_text(next(iter(numerals)), next((value for value in text if value not in numerals), None))
 
 
 def numerals_as_text(numeral: Any, other: Any) -> Unusable:
@@ -193,11 +190,21 @@ def numerals_as_text(numeral: Any, other: Any) -> Unusable:
 
 
 def is_numeral(text: str | bytes) -> bool:
+    """Whether a text is a number, with or without separators of thousands or a decimal comma."""
     try:
         float(text)
     except ValueError:
-        return False
+        return _GROUPED.fullmatch(_decoded(text)) is not None
     return True
+
+
+def is_date(text: str | bytes) -> bool:
+    """Whether a text is a date, such as 2020-01-31, 31.1.2020 or 2020-01-31T12:00."""
+    return _DATE.fullmatch(_decoded(text)) is not None
+
+
+def _decoded(text: str | bytes) -> str:
+    return text.decode("latin-1") if isinstance(text, bytes) else text
 
 
 def _floats(values: Sequence[Any]) -> NDArray[np.float64]:
@@ -210,6 +217,13 @@ def _distinct(values: Iterable[Any]) -> tuple[list[Any], NDArray[np.intp]]:
     place: dict[Any, int] = {}
     codes = [place.setdefault(value, len(place)) for value in values]
     return list(place), np.array(codes, dtype=np.intp)
+
+
+def in_order(levels: Iterable[Any], order: Sequence[Any] | None) -> list[Any]:
+    """Levels in a declared order, those that it lacks last; sorted if there is none."""
+    present = set(levels)
+    known = [] if order is None else [level for level in order if level in present]
+    return [*known, *sorted_levels(present.difference(known))]
 
 
 def sorted_levels(values: Iterable[Any]) -> list[Any]:

@@ -8,7 +8,6 @@ standardising, another unit.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,11 +22,10 @@ from dropstep.data.target import Categorical, Continuous
 Floats = NDArray[np.float64]
 
 N_COLUMNS = 4  # first columns, and last ones, that identify a row together with its target: adjacent in memory
-BLOCK_ROWS = 2**12
 N_ORDERED = 32  # rows whose order is kept, at equal distances
 MAX_KEPT = 2**14  # rows whose fingerprints are kept; of more, those with the smallest ones
 IRRATIONAL = 0.6180339887498949  # multiples of it, modulo 1, are spread evenly: weights of the columns
-WEIGHTS = 1 + np.arange(1, 2 * N_COLUMNS + 1)[:, None] * IRRATIONAL % 1
+WEIGHTS = 1 + np.arange(1, 2 * N_COLUMNS + 1) * IRRATIONAL % 1
 SHIFTS, MULTIPLIER = (np.uint64(31), np.uint64(29)), np.uint64(0x9E3779B97F4A7C15)  # small marks are a random sample
 
 
@@ -55,12 +53,12 @@ class Fingerprint:
     @classmethod
     def of(cls, table: Table, target: Any) -> Fingerprint:
         """The fingerprint of the rows of a design matrix and their target."""
-        parts = _ends(table)
-        found = _marks_of(parts, target)
+        compared = _compared(table)
+        found = _marks_of(compared, target)
         if (n := len(found)) > MAX_KEPT:
             found.partition(MAX_KEPT)
             found = found[:MAX_KEPT].copy()
-        values = _ordered_rows(parts, target, n)
+        values = _ordered_rows(compared, target)
         ascending = np.sort(values, axis=0)
         return cls(found, n, values.argsort(axis=0), ascending[1:] == ascending[:-1])
 
@@ -100,7 +98,7 @@ class Fingerprint:
         """
         if table.n_rows != self.n_rows:
             return None
-        values = _ordered_rows(_ends(table), target, self.n_rows)
+        values = _ordered_rows(_compared(table), target)
         if values.shape != self.order.shape:
             return None
         chances = [_chance(old, new) for old, new in zip(self._codes.T, values.T, strict=True)]
@@ -113,7 +111,7 @@ class Fingerprint:
 
     def count(self, table: Table, target: Any) -> int:
         """Number of rows that equal rows of the selection; an estimate if only a part of it is known."""
-        marks = _marks_of(_ends(table), target)
+        marks = _marks_of(_compared(table), target)
         if not self.is_complete:
             marks = marks[marks <= self.marks.max()]
         found = int(np.isin(marks, self.marks).sum())
@@ -130,58 +128,48 @@ def _chance(old: NDArray[np.intp], values: NDArray[Any]) -> float | None:
     return float(np.exp(ways[0] + ways[1] - ways[2] - special.gammaln(len(old) + 1.0)))
 
 
-def _marks_of(parts: list[NDArray[Any]], target: Any) -> NDArray[np.uint64]:
+def _compared(table: Table) -> NDArray[Any]:
+    """The first and the last columns of a table, which identify a row together with its target."""
+    values, p = table.values, table.n_features
+    ends = list(range(p)) if p <= 2 * N_COLUMNS else [*range(N_COLUMNS), *range(p - N_COLUMNS, p)]
+    return values[:, ends] if isinstance(values, np.ndarray) else table.columns(ends)
+
+
+def _marks_of(values: NDArray[Any], target: Any) -> NDArray[np.uint64]:
     """An identifier of each row: a sum of its target and some of its columns with irrational weights, as bits.
 
     Sums are made column by column, so that a row has the same identifier in every table that contains it.
     """
-    numbers, marks = _numbers(target), np.empty(len(parts[0]), dtype=np.uint64)
     with np.errstate(over="ignore", invalid="ignore"):
-        for start in range(0, len(marks), BLOCK_ROWS):  # which stay in the cache
-            rows = slice(start, start + BLOCK_ROWS)
-            total = numbers(rows)
-            for part, weights in zip(parts, (WEIGHTS[: parts[0].shape[1]], WEIGHTS[N_COLUMNS:]), strict=False):
-                for terms in np.multiply(part[rows].T, weights, order="C"):
-                    total += terms
-            total += 0.0  # no negative zero
-            bits = total.view(np.uint64)
-            mixed = (bits ^ (bits >> SHIFTS[0])) * MULTIPLIER
-            np.bitwise_xor(mixed, mixed >> SHIFTS[1], out=marks[rows])
-    return marks
+        total = _numbers(target)
+        for term in np.multiply(values.T, WEIGHTS[: values.shape[1], None], order="C"):
+            total += term
+        bits = (total + 0.0).view(np.uint64)  # no negative zero
+        mixed = (bits ^ (bits >> SHIFTS[0])) * MULTIPLIER
+        return np.asarray(mixed ^ (mixed >> SHIFTS[1]))
 
 
-def _ends(table: Table) -> list[NDArray[Any]]:
-    """The first and the last columns of a table; those of an array without a copy."""
-    values, p = table.values, table.n_features
-    if not isinstance(values, np.ndarray):
-        ends = range(p) if p <= 2 * N_COLUMNS else [*range(N_COLUMNS), *range(p - N_COLUMNS, p)]
-        return [table.columns(ends)]
-    return [values] if p <= 2 * N_COLUMNS else [values[:, :N_COLUMNS], values[:, p - N_COLUMNS :]]
-
-
-def _ordered_rows(parts: list[NDArray[Any]], target: Any, n: int) -> NDArray[Any]:
+def _ordered_rows(values: NDArray[Any], target: Any) -> NDArray[Any]:
     """Some rows at equal distances: the columns that identify them, and the target."""
-    step = max(n // N_ORDERED, 1)
+    step = max(len(values) // N_ORDERED, 1)
     rows = slice(0, N_ORDERED * step, step)
-    return np.concatenate([*(part[rows] for part in parts), _columns(target, rows)], axis=1)
-
-
-def _columns(target: Any, rows: slice) -> NDArray[Any]:
-    """The target of some rows as columns of numbers."""
+    y: NDArray[Any]
     if isinstance(target, Continuous):
-        return target.values[rows]
-    if isinstance(target, Survival):
-        return np.column_stack([target.time[rows], target.event[rows]])
-    return (target.codes if isinstance(target, Categorical) else target)[rows, None]
+        y = target.values
+    elif isinstance(target, Survival):
+        y = np.column_stack([target.time, target.event])
+    else:
+        y = (target.codes if isinstance(target, Categorical) else target)[:, None]
+    return np.concatenate([values[rows], y[rows]], axis=1)
 
 
-def _numbers(target: Any) -> Callable[[slice], Floats]:
-    """A function from rows to one number per row that stands for its target."""
+def _numbers(target: Any) -> Floats:
+    """One number per row that stands for its target."""
     if isinstance(target, Continuous):
-        return lambda rows: np.asarray(target.values[rows, 0] * IRRATIONAL)
+        return np.asarray(target.values[:, 0] * IRRATIONAL)
     if isinstance(target, Survival):
-        return lambda rows: np.asarray(target.time[rows] * IRRATIONAL + target.event[rows])
+        return np.asarray(target.time * IRRATIONAL + target.event)
     if isinstance(target, Categorical):
         labels = np.array([zlib.crc32(str(label).encode()) for label in target.labels.tolist()], dtype=np.float64)
-        return lambda rows: np.asarray(labels[target.codes[rows]] / 2**32)
-    return lambda rows: np.asarray(target[rows] * IRRATIONAL, dtype=np.float64)
+        return np.asarray(labels[target.codes] / 2**32)
+    return np.asarray(target * IRRATIONAL, dtype=np.float64)

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from dropstep.data.factor import DATES, OBJECTS, Column, Factor, Unusable, column_of, factor_of
 from dropstep.data.matrices.on_disk import OnDisk, is_on_disk
 from dropstep.data.matrices.sparse import Sparse, is_sparse
-from dropstep.data.table import Table, label, listed
+from dropstep.data.table import Labelled, Table, label, listed
+from dropstep.data.target import dates_error
 
 # Prefixes of the data types of pandas, polars and pyarrow, in lower case.
 _NUMBERS = ("float", "int", "uint", "double", "half", "decimal", "complex")
@@ -33,11 +34,14 @@ class Frame:
         Number of rows.
     names : tuple of str or None
         Feature names.
+    notes : tuple of str
+        Warnings of the reader, one sentence each.
     """
 
     columns: tuple[Column, ...]
     n_rows: int
     names: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def n_features(self) -> int:
@@ -51,17 +55,33 @@ class Frame:
     def at(self, rows: NDArray[Any]) -> Frame:
         """Some rows of the table; factors with the levels that occur there."""
         columns = tuple(_at(column, rows) for column in self.columns)
-        return Frame(columns, len(np.arange(self.n_rows)[rows]), self.names)
+        return Frame(columns, len(np.arange(self.n_rows)[rows]), self.names, self.notes)
+
+    def values(self, name: str) -> NDArray[Any]:
+        """The values of a column: numbers, or levels by row, None where missing."""
+        column = self.columns[(self.names or ()).index(name)]
+        if isinstance(column, Unusable):
+            raise dates_error()
+        if not isinstance(column, Factor):
+            return column
+        if column.missing.any():
+            return np.array([*column.levels, None], dtype=object)[column.codes]
+        return np.array(column.levels)[column.codes]
 
     def refuse_unusable(self, excluded: Collection[int]) -> None:
         """Raise if a column that is not excluded cannot be a feature."""
-        bad = {j: c for j, c in enumerate(self.columns) if isinstance(c, Unusable) and j not in excluded}
-        if not bad:
-            return
-        first = next(iter(bad.values()))
-        where = listed(self, [j for j, column in bad.items() if column.what == first.what])
-        example = "" if first.example is None else f" (such as {first.example!r})"
-        raise ValueError(f"X contains {first.what} in {where}{example}; {first.advice}")
+        unusable = {j: c for j, c in enumerate(self.columns) if isinstance(c, Unusable) and j not in excluded}
+        refuse(self, unusable)
+
+
+def refuse(names: Labelled, unusable: Mapping[int, Unusable]) -> None:
+    """Raise if there are columns that cannot be features."""
+    if not unusable:
+        return
+    first = next(iter(unusable.values()))
+    where = listed(names, [j for j, column in unusable.items() if column.what == first.what])
+    example = "" if first.example is None else f" (such as {first.example!r})"
+    raise ValueError(f"X contains {first.what} in {where}{example}; {first.advice}")
 
 
 def _at(column: Column, rows: NDArray[Any]) -> Column:
@@ -343,6 +363,8 @@ def split_columns(X: Any, y: Any, others: Mapping[str, Any]) -> tuple[Any, Any, 
     tuple
         X, y and others.
     """
+    if isinstance(X, Frame):
+        return _split(X, y, others)
     several = isinstance(y, list | tuple) and is_frame(X) and len(y) != len(X) and all(isinstance(v, str) for v in y)
     named = {parameter: value for parameter, value in others.items() if isinstance(value, str)}
     if not (isinstance(y, str) or several or named) or not is_frame(X):
@@ -358,6 +380,25 @@ def split_columns(X: Any, y: Any, others: Mapping[str, Any]) -> tuple[Any, Any, 
     taken = {*targets, *named.values()}
     features = take_columns(X, [j for j, name in enumerate(names) if name not in taken])
     return features, y, {**others, **{parameter: X[name] for parameter, name in named.items()}}
+
+
+def _split(X: Frame, y: Any, others: Mapping[str, Any]) -> tuple[Table | Frame, Any, dict[str, Any]]:
+    """The same for a table that was read from a source, whose columns y and other values name."""
+    several = isinstance(y, list | tuple) and len(y) > 0 and all(isinstance(name, str) for name in y)
+    targets = [y] if isinstance(y, str) else list(y) if several else []
+    named = {parameter: value for parameter, value in others.items() if isinstance(value, str)}
+    names = X.names or ()
+    for parameter, name in (*(("y", name) for name in targets), *named.items()):
+        check_name(parameter, name, names)
+    if not (taken := {*targets, *named.values()}):
+        return X, y, dict(others)
+    kept = [j for j, name in enumerate(names) if name not in taken]
+    if not kept:
+        raise ValueError("X has no feature: every column is a target, weight or offset")
+    features = table_of([X.columns[j] for j in kept], X.n_rows, tuple(names[j] for j in kept))
+    values = [X.values(name) for name in targets]
+    y = values[0] if len(values) == 1 else np.column_stack(values) if values else y
+    return features, y, {**others, **{parameter: X.values(name) for parameter, name in named.items()}}
 
 
 def check_name(parameter: str, name: str, names: tuple[str, ...]) -> None:

@@ -144,38 +144,6 @@ def _levels(encoding: Encoding) -> Iterator[tuple[str, str, list[int], bool]]:
             yield f"{name}={level}", name, others if i == 0 else [columns[i - 1]], i == 0
 
 
-def without_levels(moments: Moments) -> tuple[Moments, Encoding]:
-    """Moments of the columns of a design matrix, with the first level of every factor as its baseline.
-
-    Parameters
-    ----------
-    moments : Moments
-        With one column per level of every factor.
-
-    Returns
-    -------
-    moments : Moments
-    encoding : Encoding
-    """
-    assert moments.factors is not None
-    assert moments.feature_names is not None
-    members: dict[str, list[int]] = {}
-    for column, (name, factor) in enumerate(zip(moments.feature_names, moments.factors, strict=True)):
-        members.setdefault(factor or name, []).append(column)
-    levels = tuple(
-        tuple(moments.feature_names[c].removeprefix(f"{name}=") for c in columns)
-        if moments.factors[columns[0]]
-        else None
-        for name, columns in members.items()
-    )
-    encoding = Encoding(tuple(members), levels)
-    positions = np.full(moments.n_features, -1, dtype=np.intp)
-    for j, (columns, found) in enumerate(zip(members.values(), levels, strict=True)):
-        for column, place in zip(columns if found is None else columns[1:], encoding.columns(j), strict=False):
-            positions[column] = place
-    return placed(moments, positions, encoding.n_columns), encoding
-
-
 def over_union(a: Moments, b: Moments) -> tuple[Moments, Moments]:
     """Both moments over the union of the levels of their factors, which are sorted; a level without rows is 0.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dropstep.data.table import missing_offset
 from dropstep.data.target import Continuous, as_target
 
 Floats = NDArray[np.float64]
@@ -138,8 +139,8 @@ def as_offset(offset: Any, n_rows: int) -> Floats:
         raise ValueError("offset must contain one number per row; it has a value that is not a number") from None
     if values.shape != (n_rows,):
         raise ValueError(f"offset must contain one number per row ({n_rows}); its shape is {values.shape}")
-    if not np.isfinite(values).all():
-        raise ValueError("offset contains NaN or infinity; remove these rows")
+    if not (finite := np.isfinite(values)).all():
+        raise missing_offset(int((~finite).sum()), f"row {int(np.argmin(finite)) + 1}")
     return values
 
 

@@ -5,18 +5,24 @@ A table in memory is a source of one block, which is not copied.
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, TypeVar
 
-from dropstep.data.factor import joined
-from dropstep.data.frame import Frame, table_of
-from dropstep.data.table import Table
+import numpy as np
+from numpy.typing import NDArray
+
+from dropstep.atomic import free_memory
+from dropstep.data.factor import DATES, Column, Factor, Unusable, joined
+from dropstep.data.frame import Frame
 from dropstep.data.threads import one_thread
 
 Kind = Literal["number", "boolean", "factor", "date", "object"]
+SIZE_VARIABLE = "DROPSTEP_LARGE_FILE"  # environment variable: bytes of a table from which on it is read in blocks
+MEMORY_SHARE = 1 / 8  # of the free memory that a table may take: while it is read and searched, there are copies
 WIDE = 256  # columns from which on the products of a block justify several threads
 
 RowReport = Callable[[int, "int | None"], object]
@@ -83,10 +89,13 @@ class Block:
         The columns that were requested, in that order: numbers (NaN where missing), booleans, and factors with the
         levels that occur in the block.
     origin : Origin
+    incomplete : ndarray of bool of shape (n_rows,) or None
+        Rows that lack a value which is not in a column, such as a target that was passed as an array.
     """
 
     frame: Frame
     origin: Origin = UNKNOWN
+    incomplete: NDArray[np.bool_] | None = None
 
 
 class Sum(Protocol):
@@ -96,6 +105,7 @@ class Sum(Protocol):
 
 
 T = TypeVar("T", bound=Sum)
+Found = TypeVar("Found")
 Partial = Callable[[Block], T]
 
 
@@ -174,7 +184,7 @@ class Source(ABC):
     def reduce(self, partial: Partial[T], columns: tuple[str, ...]) -> T | None:
         """The sum of a function over all blocks, by the reduction of the backend; None if there are no rows."""
 
-    def rows(self, columns: Sequence[str] | None = None) -> Table | Frame:
+    def rows(self, columns: Sequence[str] | None = None) -> Frame:
         """All rows in memory: the blocks one after the other, with the levels of all of them.
 
         Parameters
@@ -184,20 +194,16 @@ class Source(ABC):
 
         Returns
         -------
-        Table or Frame
-            A Table if all columns are numbers.
+        Frame
         """
-        try:
-            return self._rows(columns)
-        except TypesChangedError:
-            return self._rows(columns)
+        return settled(lambda: self._rows(columns))
 
-    def _rows(self, columns: Sequence[str] | None) -> Table | Frame:
+    def _rows(self, columns: Sequence[str] | None) -> Frame:
         names = self.names if columns is None else tuple(columns)
         orders = {column.name: column.order for column in self.columns}
         parts = self.total(_keep, names).parts
-        found = [joined([part.columns[j] for part in parts], orders[name]) for j, name in enumerate(names)]
-        return table_of(found, sum(part.n_rows for part in parts), names)
+        found = (joined([part.columns[j] for part in parts], orders[name]) for j, name in enumerate(names))
+        return Frame(tuple(found), sum(part.n_rows for part in parts), names, self.notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,6 +218,26 @@ class _Kept:
 
 def _keep(block: Block) -> _Kept:
     return _Kept((block.frame,))
+
+
+def settled(read: Callable[[], Found]) -> Found:
+    """What is read of a source, from the start again where rows contradict the types that the first ones suggest."""
+    try:
+        return read()
+    except TypesChangedError:
+        return read()
+
+
+def fits(source: Source) -> bool:
+    """Whether a source is held in memory, rather than read in blocks: by its size, for every caller.
+
+    It is if it takes at most MEMORY_SHARE of the free memory, or less than the number of bytes in the environment
+    variable DROPSTEP_LARGE_FILE. A source whose size is unknown is read in blocks.
+    """
+    size, limit = source.n_bytes, os.environ.get(SIZE_VARIABLE)
+    if size is None:
+        return False
+    return size < int(limit) if limit is not None else size <= MEMORY_SHARE * free_memory()
 
 
 class SequentialSource(Source):
@@ -239,3 +265,41 @@ class SequentialSource(Source):
                     n = self.n_rows
                     self.report(done, None if n is None else max(n - done, 0))
         return total
+
+
+class Held(Source):
+    """A table in memory: one block, which is not copied.
+
+    Parameters
+    ----------
+    block : Block
+        Its columns are those of the source; without names they are called x0, x1, ...
+    """
+
+    def __init__(self, block: Block) -> None:
+        super().__init__()
+        self.block, self.named = block, block.frame.names is not None
+        names = block.frame.names or tuple(f"x{j}" for j in range(block.frame.n_features))
+        self._columns = tuple(map(type_of, names, block.frame.columns))
+
+    @property
+    def columns(self) -> tuple[ColumnType, ...]:
+        return self._columns
+
+    def reduce(self, partial: Partial[T], columns: tuple[str, ...]) -> T | None:
+        return partial(self.block_of(columns))
+
+    def block_of(self, columns: Sequence[str]) -> Block:
+        """The block with some columns."""
+        place = {name: j for j, name in enumerate(self.names)}
+        taken = tuple(self.block.frame.columns[place[name]] for name in columns)
+        return replace(self.block, frame=Frame(taken, self.block.frame.n_rows, tuple(columns)))
+
+
+def type_of(name: str, column: Column) -> ColumnType:
+    """Name and type of a column in memory."""
+    if isinstance(column, Unusable):
+        return ColumnType(name, "date" if column is DATES else "object")
+    if isinstance(column, Factor):
+        return ColumnType(name, "factor", order=column.levels)
+    return ColumnType(name, "boolean" if column.dtype == bool else "number", column.dtype.kind in "iu")

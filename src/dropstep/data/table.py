@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -78,6 +78,31 @@ class Labelled(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Names:
+    """Names of features for messages; without names, their positions.
+
+    Attributes
+    ----------
+    names : tuple of str or None
+    """
+
+    names: tuple[str, ...] | None
+
+    def label(self, feature: int) -> str:
+        """Name of a feature in a message."""
+        return label(feature, self.names)
+
+    def listed(self, features: Sequence[int]) -> str:
+        """Names of features in a message; the first few if there are many."""
+        return listed(self, list(features))
+
+    def exclude(self, features: Sequence[int]) -> str:
+        """The parameter that excludes features."""
+        chosen = [j if self.names is None else self.names[j] for j in features]
+        return f"exclude={chosen!r}" if len(chosen) <= MAX_LISTED else "exclude"
+
+
 def label(feature: int, names: tuple[str, ...] | None) -> str:
     """Name of a feature in an error message."""
     return f"column {feature}" if names is None else repr(names[feature])
@@ -106,13 +131,15 @@ def refuse_missing(table: Table, sums: NDArray[np.float64]) -> None:
     if not gaps.columns.any():
         names = listed(table, suspects.tolist())
         raise ValueError(f"the values of {names} are too large to be summed in {table.values.dtype}; rescale them")
-    raise missing_error(table, suspects[gaps.columns].tolist(), int((gaps.absent | gaps.infinite).sum()))
+    rows = gaps.absent | gaps.infinite
+    raise missing_error(table, suspects[gaps.columns].tolist(), int(rows.sum()), f"row {int(np.argmax(rows)) + 1}")
 
 
-def missing_error(table: Labelled, features: list[int], n_rows: int) -> ValueError:
-    """The error for numbers that are missing or infinite."""
+def missing_error(table: Labelled, features: list[int], n_rows: int, first: str) -> ValueError:
+    """The error for numbers that are missing or infinite, in some rows of which the first is known."""
+    rows = f"{n_rows} row{'' if n_rows == 1 else 's'}"
     return ValueError(
-        f"X contains NaN or infinity in {listed(table, features)} ({n_rows} row{'' if n_rows == 1 else 's'} in total); "
+        f"{first}: X contains NaN or infinity in {listed(table, features)} ({rows} in total); "
         "remove these rows (select and Selector do with missing='drop') or columns, or impute the values, e.g. with "
         "sklearn.impute.SimpleImputer"
     )
@@ -153,12 +180,41 @@ def as_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
         weights = np.full(n_rows, float(weights))
     if weights.shape != (n_rows,):
         raise ValueError(f"sample_weight must contain one number per row ({n_rows}); its shape is {weights.shape}")
-    if not np.isfinite(weights).all():
-        raise ValueError("sample_weight contains NaN or infinity; set the weight of these rows to 0")
-    if weights.min() < 0:
-        raise ValueError(f"sample_weight must not be negative; its minimum is {weights.min():g}")
+    if not (finite := np.isfinite(weights)).all():
+        raise missing_weights(int((~finite).sum()), f"row {int(np.argmin(finite)) + 1}")
+    check_weights(weights, lambda row: f"row {row + 1}")
     if weights.max() == 0:
-        raise ValueError("sample_weight is zero for every row; at least one weight must be positive")
+        raise no_weights()
+    return weights
+
+
+def check_weights(weights: NDArray[np.float64] | None, row: Callable[[int], str]) -> None:
+    """Raise for weights that do not count rows; `row` names a row."""
+    if weights is None or not len(weights):
+        return
+    if weights.min() < 0:
+        first = int(np.argmax(weights < 0))
+        raise ValueError(f"{row(first)}: sample_weight must not be negative; it is {weights[first]:g}")
     if weights.sum() > MAX_ROWS:
         raise ValueError(f"sample_weight counts rows, but its sum is {weights.sum():g}; rescale it to mean 1")
-    return weights
+
+
+def missing_weights(n: int, first: str) -> ValueError:
+    """The error for weights that are missing or infinite in n rows, the first of which is known."""
+    return ValueError(
+        f"{first}: sample_weight contains NaN or infinity ({n} row{'' if n == 1 else 's'} in total); set the weight of "
+        "these rows to 0, or use missing='drop' to ignore them"
+    )
+
+
+def missing_offset(n: int, first: str) -> ValueError:
+    """The error for an offset that is missing or infinite in n rows, the first of which is known."""
+    return ValueError(
+        f"{first}: offset contains NaN or infinity ({n} row{'' if n == 1 else 's'} in total); remove these rows, as "
+        "missing='drop' does"
+    )
+
+
+def no_weights() -> ValueError:
+    """The error for weights that are all zero."""
+    return ValueError("sample_weight is zero for every row; at least one weight must be positive")

@@ -161,18 +161,47 @@ def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
 def _check_missing(values: NDArray[Any]) -> None:
     if values.dtype.kind == "f" and np.isfinite(values).all():
         return
-    if count := int(_missing(values).sum()):
-        raise ValueError(
-            f"y has {count} missing or infinite value{'' if count == 1 else 's'} (NaN, None or inf); "
-            "remove these rows from X and y, as missing='drop' does"
-        )
+    absent = _missing(values).reshape(len(values), -1).any(axis=1)
+    if absent.any():
+        raise missing_target(int(absent.sum()), f"row {int(np.argmax(absent)) + 1}")
+
+
+def missing_target(n: int, first: str) -> ValueError:
+    """The error for a target that is missing or infinite in n rows, the first of which is known."""
+    return ValueError(
+        f"{first}: y has {n} missing or infinite value{'' if n == 1 else 's'} (NaN, None or inf); "
+        "remove these rows from X and y, as missing='drop' does"
+    )
+
+
+def one_class(label: Any) -> ValueError:
+    """The error for class labels that are all the same."""
+    return ValueError(f"y has only one class ({label}); at least 2 classes are required")
+
+
+def constant_target(j: int, n_targets: int, value: float) -> ValueError:
+    """The error for one of several targets that is constant."""
+    return ValueError(f"{_target_name(j, n_targets)} is constant ({value:g}); pass a target that varies")
+
+
+def dates_error() -> ValueError:
+    """The error for a target that consists of dates or lists."""
+    return ValueError("y contains dates or times; convert them to numbers, e.g. days since a reference date")
+
+
+def continuous_error(value: float) -> ValueError:
+    """The error for class labels that have fractions."""
+    return ValueError(
+        f"Unknown label type: y has continuous values (such as {value:g}), which are not class labels; "
+        "use model='linear'"
+    )
 
 
 def _check_types(values: NDArray[Any]) -> None:
     """Reject dates, and a mixture of text and numbers."""
     times = (date, time, timedelta, np.datetime64, np.timedelta64)
     if values.dtype.kind in "mM" or (values.dtype == object and any(isinstance(v, times) for v in values.flat)):
-        raise ValueError("y contains dates or times; convert them to numbers, e.g. days since a reference date")
+        raise dates_error()
     if values.dtype == object:
         text = [isinstance(v, str | bytes) for v in values.flat]
         if any(text) and not all(text):
@@ -198,10 +227,7 @@ def _as_categorical(values: NDArray[Any], present: NDArray[Any]) -> Categorical:
     if values.ndim == 2:
         raise ValueError(f"y has {values.shape[1]} columns, but the model requires one column of class labels")
     if values.dtype.kind == "f" and len(fractions := present[present != np.floor(present)]):
-        raise ValueError(
-            f"Unknown label type: y has continuous values (such as {fractions[0]:g}), which are not class labels; "
-            "use model='linear'"
-        )
+        raise continuous_error(fractions[0])
     labels = _distinct(present)
     codes = [np.minimum(np.searchsorted(labels, part), len(labels) - 1) for part in _parts(values)]
     return Categorical(labels, np.concatenate(codes))
@@ -256,10 +282,9 @@ def _check_varies(target: Target, present: NDArray[Any], n_rows: int) -> None:
         raise ValueError(f"X has 1 {kind} (n_samples={n_rows}); at least 3 are required")
     if isinstance(target, Categorical):
         if len(target.labels) < 2:
-            raise ValueError(f"y has only one class ({target.labels[0]}); at least 2 classes are required")
+            raise one_class(target.labels[0])
         return
     numbers = np.asarray(present, dtype=np.float64).reshape(len(present), -1)
     for j, (low, high) in enumerate(_ranges(numbers)):
         if high - low <= CONSTANT_TOLERANCE * max(-low, high):
-            name = _target_name(j, target.values.shape[1])
-            raise ValueError(f"{name} is constant ({numbers[0, j]:g}); pass a target that varies")
+            raise constant_target(j, target.values.shape[1], numbers[0, j])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -55,11 +55,11 @@ class Units:
 
     def columns(self, units: Sequence[int] | Indices) -> tuple[int, ...]:
         """The columns of units."""
-        return _flat(self.members, units)
+        return tuple(units) if self.members is None and type(units) is list else _flat(self.members, units)
 
     def features(self, units: Sequence[int] | Indices) -> tuple[int, ...]:
         """The features of units."""
-        return _flat(self._features, units)
+        return tuple(units) if self._features is None and type(units) is list else _flat(self._features, units)
 
     def having(self, mask: Bools) -> Bools:
         """Which units have at least one column in a mask of columns."""
@@ -67,7 +67,7 @@ class Units:
 
     def count(self, mask: Bools) -> int:
         """Number of units with at least one column in a mask of columns."""
-        return int(np.count_nonzero(self.having(mask)))
+        return self.having(mask).nonzero()[0].size
 
     def to_features(self, values: Indices) -> tuple[int, ...]:
         """Broadcast per-unit values to features."""
@@ -120,14 +120,6 @@ class Tests(Protocol):
         ...
 
 
-class NullDistribution(Protocol):
-    """What the largest statistic over all candidates would be if none of them had an effect."""
-
-    def p_value(self, unit: int, n_permutations: int, seed: int) -> float:
-        """Share of the permutations, the data themselves counted as one, whose largest statistic reaches the unit's."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class Scan:
     """Possible moves of one kind, by ascending unit.
@@ -152,10 +144,14 @@ class Scan:
         Standard errors of the gains, where they are means over folds.
     finalists : ndarray of bool or None
         Units among which the best is chosen, where gains of the others were estimated from fewer folds; None if all.
-    nulls : NullDistribution or None
-        None where the model cannot permute its residuals.
+    largest_null : callable or None
+        Of a unit, a number of permutations and a seed: the share of permuted residuals, the data themselves counted as
+        one, for which the largest statistic over all candidates reaches that of the unit. None where the model cannot
+        permute its residuals.
     tie : float
         Gains closer than this share of the largest are equal, and the lowest unit is chosen.
+    refine : callable or None
+        Makes the model continue with more digits, where the gains have too few; None if they suffice.
     """
 
     units: Indices
@@ -168,8 +164,9 @@ class Scan:
     reason: StopReason | None = None
     std_errors: Floats | None = None
     finalists: Bools | None = None
-    nulls: NullDistribution | None = None
+    largest_null: Callable[[int, int, int], float] | None = None
     tie: float = TIE
+    refine: Callable[[], None] | None = None
 
     @property
     def eligible(self) -> Bools:
@@ -195,6 +192,16 @@ class Scan:
         )
 
 
+def additions_of(model: Model, units: Indices, without: int | None = None) -> Scan:
+    """Gains of adding each unit to a model, with as many digits as they need."""
+    scan = model.additions(units, without)
+    if scan.refine is None:
+        return scan
+    scan.refine()
+    again = model.additions(units, without)
+    return replace(again, n_evaluations=scan.n_evaluations + again.n_evaluations)
+
+
 class Model(Protocol):
     """All that a search knows about the thing being searched."""
 
@@ -206,8 +213,13 @@ class Model(Protocol):
     @property
     def greater_is_better(self) -> bool: ...
 
+    @property
+    def scans_cost_fits(self) -> bool:
+        """True if scans fit models: rankings and replacements are not computed after the search then."""
+        ...
+
     def additions(self, units: Indices, without: int | None = None) -> Scan:
-        """Gains of adding each unit, after removing the selected unit `without` if it is given."""
+        """Gains of adding each unit, after removing the selected unit `without` if it is given; see `additions_of`."""
         ...
 
     def removals(self, units: Indices) -> Scan:
@@ -231,6 +243,10 @@ class Model(Protocol):
 
     def copy(self) -> Model:
         """An independent model with the same selection."""
+        ...
+
+    def release(self) -> None:
+        """Free what was kept for moves that will not be made."""
         ...
 
     def saturated(self) -> StopReason | None:

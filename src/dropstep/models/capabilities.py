@@ -11,27 +11,18 @@ from dropstep.result import Coefficients
 
 P = TypeVar("P")
 
-_OFFERED: dict[tuple[type, object], bool] = {}
+_CAPABLE: dict[tuple[type, object], bool] = {}
 
 
-def offered(protocol: Callable[..., P], by: object) -> P | None:
-    """An object as what implements a protocol; None if it does not.
+def capability(obj: object, protocol: Callable[..., P]) -> P | None:
+    """Return an object if it implements a protocol, else None.
 
     A class is checked once: before Python 3.12, `isinstance` with a protocol inspects all of its members.
     """
-    key = type(by), protocol
-    if key not in _OFFERED:
-        _OFFERED[key] = isinstance(by, cast(type, protocol))
-    return cast(P, by) if _OFFERED[key] else None
-
-
-@runtime_checkable
-class CheapScans(Protocol):
-    """A model whose scans cost no fits, so that rankings and replacements are computed after the search."""
-
-    def release(self) -> None:
-        """Free what was kept for moves that will not be made."""
-        ...
+    key = type(obj), protocol
+    if key not in _CAPABLE:
+        _CAPABLE[key] = isinstance(obj, cast(type, protocol))
+    return cast(P, obj) if _CAPABLE[key] else None
 
 
 @runtime_checkable
@@ -44,7 +35,7 @@ class StartsFromAll(Protocol):
 
 
 @runtime_checkable
-class Fitted(Protocol):
+class WithCoefficients(Protocol):
     """A model with coefficients."""
 
     def coefficients(self, columns: Sequence[int], names: Sequence[str]) -> Coefficients:

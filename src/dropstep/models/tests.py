@@ -22,14 +22,16 @@ from dropstep.result import PartialTest
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Cumulants = Callable[[float], tuple[float, float, float]]  # K(t), K'(t) and K''(t)
-
-KURTOSIS, SKEWNESS = 1.0, 0.8  # excess kurtosis, or absolute skewness, from which a variable is far from normal
 FEW = 128  # observations that are not binned
 BINS_PER_OCTAVE = 8
 MAX_ITERATIONS = 60
 TOLERANCE = 1e-8  # relative error of the saddlepoint equation
 NEAR_MEAN = 1e-4  # saddlepoint up to which the approximation divides rounding errors, and the normal one holds
 END_OF_RANGE = 1e6  # saddlepoint from which the statistic is as large as it can be
+MAX_TERMS = 10_000  # of a series that takes about b terms
+
+
+KURTOSIS, SKEWNESS = 1.0, 0.8  # excess kurtosis, or absolute skewness, from which a variable is far from normal
 
 
 class StatisticTests:
@@ -130,23 +132,27 @@ class Distribution:
     Attributes
     ----------
     points : ndarray of shape (n_points, n_coordinates)
-    weights : ndarray of shape (n_points,)
+    weights : ndarray of shape (n_points,) or None
+        None if all are 1.
     sums : ndarray of shape (5,)
         Sums of the powers 0 to 4 of the first coordinate.
     """
 
     points: Floats
-    weights: Floats
+    weights: Floats | None
     sums: Floats
 
     @classmethod
     def of(cls, points: Floats, weights: Floats | None = None) -> Distribution:
         """The distribution of a sample, with frequency weights."""
         x = points[:, 0]
-        w = np.ones(len(x)) if weights is None else np.asarray(weights, dtype=np.float64)
         squares = x * x
-        weighted = squares if weights is None else w * squares
-        return cls(points, w, np.array([w.sum(), w @ x, weighted.sum(), weighted @ x, weighted @ squares]))
+        if weights is None:
+            n, mean, weighted = float(x.shape[0]), np.add.reduce(x), squares
+        else:
+            n, mean, weighted = np.add.reduce(weights), weights @ x, weights * squares
+        sums = np.array([n, mean, np.add.reduce(weighted), weighted @ x, weighted @ squares])
+        return cls(points, weights, sums)
 
     def __add__(self, other: Distribution) -> Distribution:
         (a, v), (b, w) = self.binned, other.binned
@@ -155,15 +161,16 @@ class Distribution:
     @cached_property
     def binned(self) -> tuple[Floats, Floats]:
         """Few points, and their weights: bins are logarithmic, so that extreme points keep bins of their own."""
+        weights = np.ones(len(self.points)) if self.weights is None else self.weights
         if self.sums[0] <= FEW:
-            return self.points, self.weights
+            return self.points, weights
         bins = _bins(self.points[:, 0])
         for coordinate in self.points.T[1:]:
             other = _bins(coordinate)
             bins = np.unique(bins * (int(other.max()) + 1) + other, return_inverse=True)[1]
-        totals = np.bincount(bins, self.weights)
+        totals = np.bincount(bins, weights)
         kept = totals > 0
-        means = [np.bincount(bins, self.weights * x)[kept] / totals[kept] for x in self.points.T]
+        means = [np.bincount(bins, weights * x)[kept] / totals[kept] for x in self.points.T]
         return np.column_stack(means), np.asarray(totals[kept], dtype=np.float64)
 
     @property
@@ -171,12 +178,12 @@ class Distribution:
         """The variance of the first coordinate."""
         return float(self.sums[2] / self.sums[0] - (self.sums[1] / self.sums[0]) ** 2)
 
-    @cached_property
+    @property
     def far_from_normal(self) -> bool:
         """True if the excess kurtosis or the skewness of the first coordinate is large."""
-        if not (self.sums[0] > 0 and self.variance > 0):
+        if not (self.sums[0] > 0 and (variance := self.variance) > 0):
             return False
-        (mean, square, cube, fourth), variance = self.sums[1:] / self.sums[0], self.variance
+        mean, square, cube, fourth = (self.sums[1:] / self.sums[0]).tolist()
         third = cube - 3 * mean * square + 2 * mean**3
         return bool(
             (fourth - 4 * mean * cube + 6 * mean**2 * square - 3 * mean**4) / variance**2 - 3 > KURTOSIS
@@ -331,3 +338,82 @@ def _log_tail(K: Cumulants, z: float) -> float:
     if w < NEAR_MEAN or not v > 0:
         return float(special.log_ndtr(-z))
     return float(special.log_ndtr(-(w + math.log(v / w) / w)))
+
+
+TINIEST, UNDERFLOW = np.finfo(np.float64).tiny, 1e-290  # p-values below are computed by their logarithm
+
+
+@dataclass(frozen=True)
+class WilksTest:
+    """Tests of units added to a selection.
+
+    Parameters
+    ----------
+    n_targets : int
+        Number of targets of a regression, or of contrasts of classes.
+    df : float
+        Residual degrees of freedom of the empty selection.
+    regression : bool
+        Whether the targets are the variates (regression) or the features are (discriminant analysis).
+    """
+
+    n_targets: int
+    df: float
+    regression: bool
+
+    def critical(self, level: float, size: float, rank: float) -> float:
+        """The largest partial Wilks' lambda that is significant at a level, for `rank` features added to `size`."""
+        a, b, power = self._null_distribution(size, rank)
+        return float(special.betaincinv(a, b, level) ** power) if a > 0 and b > 0 else 0.0
+
+    def log_p_value(self, partial: Floats, size: Floats | float, rank: Floats | float) -> Floats:
+        """Logarithm of the p-value of each partial Wilks' lambda, finite where the p-value itself underflows."""
+        sizes, ranks, _ = np.broadcast_arrays(size, rank, partial)
+        pairs = zip(sizes.tolist(), ranks.tolist(), strict=True)
+        a, b, power = np.array([self._null_distribution(k, m) for k, m in pairs]).reshape(-1, 3).T
+        judged = (a > 0) & (b > 0)
+        a, b = np.where(judged, a, 1.0), np.where(judged, b, 1.0)
+        x = np.clip(partial, TINIEST, 1.0) ** (1 / power)
+        p = special.betainc(a, b, x)
+        log_p, tiny = np.log(np.maximum(p, TINIEST)), p < UNDERFLOW
+        if tiny.any():
+            log_p[tiny] = _log_lower_tail(a[tiny], b[tiny], x[tiny])
+        return np.where(judged, log_p, 0.0)
+
+    def f_test(self, partial: float, size: float, rank: float) -> PartialTest | None:
+        """F of a partial Wilks' lambda, and its degrees of freedom; None if there are none."""
+        a, b, power = self._null_distribution(size, rank)
+        if not (a > 0 and b > 0):
+            return None
+        x = partial ** (1 / power)
+        return PartialTest((1 - x) / x * (a / b), (2 * b, 2 * a))
+
+    def _null_distribution(self, size: float, rank: float) -> tuple[float, float, float]:
+        """(a, b, power) such that partial lambda ** (1 / power) is Beta(a, b) without an effect.
+
+        Exact where one feature is added or there is one target, which is the partial F test; Rao's F otherwise.
+        """
+        if self.regression:
+            variates, hypothesis, error = float(self.n_targets), rank, self.df - size - rank
+        else:
+            variates, hypothesis, error = rank, float(self.n_targets), self.df - size
+        product = variates * hypothesis
+        spread = variates**2 + hypothesis**2 - 5
+        power = math.sqrt((product**2 - 4) / spread) if spread > 0 and product > 2 else 1.0
+        first = error + hypothesis - (variates + hypothesis + 1) / 2
+        return (first * power - (product - 2) / 2) / 2, product / 2, power
+
+
+def _log_lower_tail(a: Floats, b: Floats, x: Floats) -> Floats:
+    """log I_x(a, b), the distribution function of Beta(a, b), where it is so small that it underflows.
+
+    I_x(a, b) = x^a (1 - x)^(b - 1) / (a B(a, b)) 2F1(1 - b, 1; a + 1; x / (x - 1)). Far below the mean, a / (a + b),
+    the terms of the series decrease, and are positive up to the b-th one. SciPy's hyp2f1 fails for large a.
+    """
+    odds, term, series = x / (1 - x), np.ones_like(x), np.ones_like(x)
+    for k in range(MAX_TERMS):
+        term = term * odds * (b - 1 - k) / (a + 1 + k)
+        series += term
+        if np.all(np.abs(term) <= np.finfo(np.float64).eps * series):
+            break
+    return a * np.log(x) + (b - 1) * np.log1p(-x) - np.log(a) - special.betaln(a, b) + np.log(series)

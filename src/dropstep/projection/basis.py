@@ -155,6 +155,7 @@ class RowsBasis:
         self.columns = equations.scatter
         n, p = self.columns.X.shape
         single = self.columns.X.dtype == np.float32 and not self.columns.in_double
+        self._copy = self.columns.copy
         self.tolerance, self.rounding = equations.resolution
         self.recompute_below = 1e-2 if single else 1e-5
         # A product with 16 vectors takes little longer than one with 4, and one with 32 half as long again; its result
@@ -179,11 +180,11 @@ class RowsBasis:
         if live is None:
             self._held_columns, self._held = self.columns, np.arange(self.columns.X.shape[1])
 
-    def _hold_live(self) -> None:
+    def _hold_live(self, live: Features) -> None:
         """Copy the live features next to each other if they are few, before products with them."""
-        live, X = self._live, self.columns.X
-        few = live is not None and 2 * len(live) <= len(self._held) and len(live) <= COPY_BELOW * X.shape[1]
-        if live is not None and few and X.can_copy(len(live)):
+        X = self.columns.X
+        few = 2 * len(live) <= len(self._held) and len(live) <= COPY_BELOW * X.shape[1]
+        if few and X.can_copy(len(live)):
             at = np.searchsorted(self._held, live)  # in the previous copy, which is smaller than X
             self._held_columns, self._held = self._held_columns.take(at), live
 
@@ -212,7 +213,7 @@ class RowsBasis:
     def measure(self, j: int, residual_ss: float, residual_cross: Floats) -> tuple[float, Floats]:
         x = self._prefetched.pop(j, None)
         if x is None:
-            x = self._centred(np.array([j]))[:, 0] if self.columns.copy is None else self.columns.copy[:, j]
+            x = self._centred(np.array([j]))[:, 0] if self._copy is None else self._copy[:, j]
         r = self._projected_out(x) if self.size else x
         residual_ss = float(r @ r)
         if self.size and residual_ss < REORTHOGONALIZE_BELOW * float(x @ x):
@@ -227,26 +228,25 @@ class RowsBasis:
         q = np.divide(self._measured, length, out=self._Q[:, self.size])
         self.size += 1
         if self.targets is not None:
-            self.targets -= np.multiply.outer(q, q @ self.targets)
+            self.targets -= q[:, None] * (q @ self.targets)
 
     def products(self, directions: list[int], prefetch: list[int]) -> Floats:
-        self._hold_live()
-        products = self._multiplied(self._with_prefetched(self._Q[:, directions], prefetch))
-        live = self._live
+        vectors, live = self._Q[:, directions], self._live
+        if live is not None:
+            self._hold_live(live)
+        products = self._multiplied(self._with_prefetched(vectors, prefetch) if prefetch else vectors)
         return products if live is None or live is self._held else products[:, np.searchsorted(self._held, live)]
 
     def _multiplied(self, vectors: Floats) -> Floats:
         """Products with the features held, in a buffer that the next ones reuse."""
-        m, p = vectors.shape[1], len(self._held)
-        if self._buffer.shape[0] < m or self._buffer.shape[1] != p:
+        m, p, room = vectors.shape[1], self._held.shape[0], self._buffer.shape
+        if room[0] < m or room[1] != p:
             self._buffer = np.empty((0, p))  # free the old one first
             self._buffer = np.empty((m, p))
         return self._held_columns.products(vectors, self._buffer[:m])
 
     def _with_prefetched(self, vectors: Floats, prefetch: list[int]) -> Floats:
         """Vectors, and the residuals of features, which are kept until these are added."""
-        if not prefetch:
-            return vectors
         residuals = self._residual(self._centred(np.array(prefetch, dtype=np.intp)))
         self._prefetched = dict(zip(prefetch, residuals.T, strict=True))
         return np.hstack([vectors, residuals])
@@ -273,7 +273,7 @@ class RowsBasis:
 
     def factor(self, independent: list[int], W: Floats) -> Floats:
         """From centred columns in float64: products with X itself may have too few digits."""
-        if self.columns.copy is not None:
+        if self._copy is not None:
             return W[:, independent]
         return np.asarray(self.Q.T @ self.columns.centred(np.array(independent, dtype=np.intp)))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,11 @@ Solver = Literal["gram", "columns"]
 
 CENTRED_AT_A_TIME = 2**18  # values (2 MB) of columns that are centred, and multiplied while they are in the cache
 ROW_BLOCK = 2**18  # values (2 MB) of rows that are centred, and multiplied while they are in the cache
-ROWS = 2**10  # rows that are multiplied at a time, if they need not be centred
+ROWS_PER_PRODUCT = 2**10  # rows that are multiplied at a time, if they need not be centred
 MAX_MEAN = 10.0  # squared mean / variance up to which products lose no more than a digit if columns are not centred
-PANEL = 12  # columns that are multiplied by each other at a time, where units have fewer
-SMALL_TABLE = 2**20  # values of X (8 MB), which stay in the cache,
-SMALL_GRAM = 1000  # or features of a Gram matrix up to which updating all of them costs no more than updating some
+COLUMNS_PER_PANEL = 12  # columns that are multiplied by each other at a time, where units have fewer
+SMALL_TABLE = 2**20  # values of X (8 MB): a table up to this size is updated as a whole, as it stays in the cache
+UPDATE_ALL_UP_TO = 1000  # features of a Gram matrix: updating all of them costs no more than updating some
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,11 +51,11 @@ class NormalEquations:
     noise: Floats
     targets: Floats | None = None
 
-    @cached_property
+    @property
     def n_features(self) -> int:
-        return len(self.diagonal)
+        return int(self.cross.shape[0])
 
-    @cached_property
+    @property
     def n_targets(self) -> int:
         return int(self.cross.shape[1])
 
@@ -75,7 +75,7 @@ class NormalEquations:
     def small(self) -> bool:
         """True if updating all features costs no more than updating some."""
         S = self.scatter
-        return S.X.size <= SMALL_TABLE if isinstance(S, Columns) else self.n_features <= SMALL_GRAM
+        return S.X.size <= SMALL_TABLE if isinstance(S, Columns) else self.n_features <= UPDATE_ALL_UP_TO
 
     @cached_property
     def small_means(self) -> bool:
@@ -118,8 +118,8 @@ def _blocks_by_rows(X: Dense, means: Floats, diagonal: Floats, units: Indices, *
     (n_units, m), n = units.shape, X.shape[0]
     features = None if np.array_equal(units.ravel(), np.arange(X.shape[1])) else units.ravel()
     means = means if features is None else means[features]
-    at_a_time = math.gcd(n_units, max(1, PANEL // m))
-    width, height = at_a_time * m, max(1, ROW_BLOCK // units.size) if centre else ROWS
+    at_a_time = math.gcd(n_units, max(1, COLUMNS_PER_PANEL // m))
+    width, height = at_a_time * m, max(1, ROW_BLOCK // units.size) if centre else ROWS_PER_PRODUCT
     S, sums = np.zeros((n_units // at_a_time, width, width)), np.zeros(units.size) if centre else n * means
     multiplied = slice(0, width if centre else width - 1)
     for top in range(0, n, height):
@@ -136,11 +136,3 @@ def _blocks_by_rows(X: Dense, means: Floats, diagonal: Floats, units: Indices, *
     if not centre:
         S[:, -1, :-1], S[:, -1, -1] = S[:, :-1, -1], diagonal[units].reshape(-1, width)[:, -1]
     return np.asarray(np.einsum("uimin->uimn", S.reshape(-1, at_a_time, m, at_a_time, m))).reshape(*units.shape, m)
-
-
-class Residuals(NamedTuple):
-    """Residual sums of squares and cross products of features, and the tolerance up to which they count as zero."""
-
-    sums_of_squares: Floats
-    cross: Floats
-    least: Floats

@@ -37,7 +37,7 @@ class Prefetcher:
     """
 
     def __init__(self, usual: int, maximum: int) -> None:
-        self._usual, self._maximum = usual, maximum
+        self._usual, self.maximum = usual, maximum
         self._used = self._failures = self._alone = 0
         self._fetched = False
 
@@ -51,7 +51,7 @@ class Prefetcher:
         `room` features can still be added; the ones that will be are not known, so that a few more are prefetched.
         Nothing is prefetched before the last addition: a product with two vectors takes as long as two passes.
         """
-        most = int(min(self._maximum - needed, max(room, FEW)))
+        most = int(min(self.maximum - needed, max(room, FEW)))
         if most <= 0 or room <= 1:
             return 0, 0
         if needed > 1:  # predicted from residuals that are out of date, so that success is no evidence

@@ -11,8 +11,8 @@ from dropstep.report import answers, sections
 from dropstep.report.html import tag
 from dropstep.report.notebook import path_html
 from dropstep.report.page import page
-from dropstep.report.text import count
 from dropstep.result import Evidence, SelectionPath
+from dropstep.wording import counted
 
 __all__ = ["path_html", "report_html", "save_report"]
 
@@ -53,7 +53,7 @@ def report_html(
         The page.
     """
     data = {} if data is None else data
-    heading = title or f"{len(path.selected):,} of {count(path.n_features, 'feature')} selected"
+    heading = title or f"{len(path.selected):,} of {counted(path.n_features, 'feature')} selected"
     header = tag(
         "header",
         tag("p", "dropstep report", class_="kicker"),

@@ -9,9 +9,10 @@ from dropstep.report import quantities as summary
 from dropstep.report.effects import effect
 from dropstep.report.html import Html, feature_names, join, tag
 from dropstep.report.page import measured, table
-from dropstep.report.text import count, number
+from dropstep.report.text import number
 from dropstep.report.verdict import amount, next_step, verdict
 from dropstep.result import ALL, NONE, SELECTION, Evidence, HeldOut, SelectionPath
+from dropstep.wording import counted
 
 MAX_ROWS = 12  # features of the first screen; the others are in a fold
 MAX_IN_ROW = 4  # names of a group
@@ -23,7 +24,7 @@ def lead(path: SelectionPath, evidence: Evidence | None) -> Html:
     if path.selected:
         names = join(["Selected: ", feature_names(path.selected_names, 10), "."])
     else:
-        names = join([f"None of the {count(path.n_features, 'feature')} was selected: {path.why}."])
+        names = join([f"None of the {counted(path.n_features, 'feature')} was selected: {path.why}."])
     said = verdict(path, evidence) if evidence is not None else ""
     following = tag("p", tag("b", "What now? "), next_step(path, evidence), class_="next")
     return join([tag("p", names, class_="lead"), tag("p", said, class_="verdict") if said else "", following])
@@ -36,7 +37,7 @@ def notes(path: SelectionPath, data: Mapping[str, Any]) -> Html:
     if len(listed) <= MAX_NOTES:
         return tag("ul", *listed, class_="notes") if listed else Html("")
     first, others = tag("ul", *listed[:MAX_NOTES], class_="notes"), tag("ul", *listed[MAX_NOTES:], class_="notes")
-    return join([first, tag("details", tag("summary", count(len(listed) - MAX_NOTES, "more note")), others)])
+    return join([first, tag("details", tag("summary", counted(len(listed) - MAX_NOTES, "more note")), others)])
 
 
 def _sentence(path: SelectionPath, note: str) -> str:
@@ -87,7 +88,7 @@ def _features(path: SelectionPath, evidence: Evidence | None) -> Html:
     if len(rows) <= MAX_ROWS:
         return shown
     rest = table("The other features.", head, rows[MAX_ROWS:], "first")
-    more = tag("details", tag("summary", f"{count(len(rows) - MAX_ROWS, 'more feature')}"), rest)
+    more = tag("details", tag("summary", f"{counted(len(rows) - MAX_ROWS, 'more feature')}"), rest)
     return join([shown, more])
 
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 
 from dropstep.report.html import Html, join, tag
 from dropstep.report.quantities import phases, scores
-from dropstep.report.text import number, plain_names, short
+from dropstep.report.text import number, short
 from dropstep.result import SelectionPath, Step
+from dropstep.wording import plain_names
 
 LETTER_WIDTH = 6.7  # upper bound, in pixels, at the font size of the labels
 

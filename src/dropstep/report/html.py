@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Sequence
 from html import escape
 from typing import Any
 
-from dropstep.report.text import more
+from dropstep.wording import more
 
 _INVALID = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _BREAK = re.compile(r"([_./:]+)(?=[^_./:])")

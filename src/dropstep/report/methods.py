@@ -6,9 +6,10 @@ import re
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
-from dropstep.report.text import count, number, p_value
+from dropstep.report.text import number, p_value
 from dropstep.report.verdict import amount
 from dropstep.result import ALL, NONE, SELECTION, Evidence, HeldOut, SelectionPath
+from dropstep.wording import counted
 
 Form = Literal["text", "markdown", "latex"]
 FORMS: tuple[Form, ...] = ("text", "markdown", "latex")
@@ -93,12 +94,12 @@ def methods(
 
 
 def _search(path: SelectionPath, n_rows: int | None) -> str:
-    rows = f" in {count(n_rows, 'sample')}" if n_rows else ""
+    rows = f" in {counted(n_rows, 'sample')}" if n_rows else ""
     strategy = STRATEGIES.get(path.strategy, f"the strategy {path.strategy!r}")
     model, criterion = MODELS.get(path.model, path.model), CRITERIA.get(path.criterion, path.criterion)
     weights = ", with sample weights as frequencies" if path.weighted else ""
     return (
-        f"Features were selected among {count(path.n_candidates, 'candidate')}{rows} by {strategy}, for {model} with "
+        f"Features were selected among {counted(path.n_candidates, 'candidate')}{rows} by {strategy}, for {model} with "
         f"{criterion} as the criterion{weights}, using dropstep {_version()}."
     )
 

@@ -9,8 +9,9 @@ from dropstep.report.coefficient_table import heads, sentences
 from dropstep.report.coefficient_table import lines as coefficient_lines
 from dropstep.report.html import Html, feature_names, join, table, tag
 from dropstep.report.quantities import Move, moves
-from dropstep.report.text import count, number, p_value
+from dropstep.report.text import number, p_value
 from dropstep.result import SelectionPath
+from dropstep.wording import counted
 
 MAX_MOVES = 12
 MAX_STEPS = 200
@@ -40,9 +41,9 @@ def path_html(path: SelectionPath) -> str:
 def _summary(path: SelectionPath) -> Html:
     return tag(
         "p",
-        tag("b", f"{len(path.selected):,} of {count(path.n_features, 'feature')}"),
+        tag("b", f"{len(path.selected):,} of {counted(path.n_features, 'feature')}"),
         f" selected by {path.strategy}, {path.criterion} {number(path.score)} (from {number(path.start)}), "
-        f"{count(path.n_evaluations, 'evaluation')}. Stopped because {path.why}.",
+        f"{counted(path.n_evaluations, 'evaluation')}. Stopped because {path.why}.",
         style="margin:.4em 0",
     )
 
@@ -110,7 +111,7 @@ def _coefficients(path: SelectionPath) -> Html:
         for line in listed[:MAX_LINES]
     ]
     omitted = len(listed) - len(rows)
-    more = tag("p", f"and {count(omitted, 'more line')}: see coefficients.to_frame()") if omitted > 0 else ""
+    more = tag("p", f"and {counted(omitted, 'more line')}: see coefficients.to_frame()") if omitted > 0 else ""
     shown = _table(("feature", *heads(fit)), rows)
     caveat = tag("p", tag("small", sentences(fit)), style="margin:.4em 0")
     title = tag("summary", "coefficients", style="cursor:pointer")
@@ -136,8 +137,8 @@ def _steps(path: SelectionPath) -> Html:
         )
     shown = _table(("", "step", "features", "gain", path.criterion, "p", "pool"), rows)
     omitted = len(path.steps) - MAX_STEPS
-    more = tag("p", f"and {count(omitted, 'more step')}: see to_frame() or report()") if omitted > 0 else ""
-    return tag("details", tag("summary", count(len(path.steps), "step"), style="cursor:pointer"), shown, more)
+    more = tag("p", f"and {counted(omitted, 'more step')}: see to_frame() or report()") if omitted > 0 else ""
+    return tag("details", tag("summary", counted(len(path.steps), "step"), style="cursor:pointer"), shown, more)
 
 
 def _table(head: tuple[str, ...], rows: list[Html]) -> Html:

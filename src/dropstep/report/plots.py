@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.report.quantities import best_by_size, entries, moves, phases, ranked, scores
-from dropstep.report.text import count, number, short
+from dropstep.report.text import number, short
 from dropstep.result import SelectionPath, Step
+from dropstep.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -159,7 +160,7 @@ def plot_path(path: SelectionPath, ax: Axes | None = None) -> Axes:
     ax.set_xlim(min(counts) - 0.6, max(counts) + 0.6)
     count_features(ax)
     _names_at_points(ax, path, made, new)
-    set_title(ax, f"{path.strategy}: {len(path.selected):,} of {count(path.n_features, 'feature')}")
+    set_title(ax, f"{path.strategy}: {len(path.selected):,} of {counted(path.n_features, 'feature')}")
     ax.set_ylabel(path.criterion, parse_math=False)
     label_numbers(ax.yaxis)
     legend_below(ax)
@@ -258,7 +259,7 @@ def plot_pool(path: SelectionPath, ax: Axes | None = None) -> Axes:
     ax.set_ylim(0, max(1, *sizes) * 1.05)
     ax.set_ylabel("candidates in the pool")
     label_numbers(ax.yaxis)
-    set_title(ax, f"{path.strategy}: {count(path.n_evaluations, 'evaluation')}")
+    set_title(ax, f"{path.strategy}: {counted(path.n_evaluations, 'evaluation')}")
     return ax
 
 
@@ -407,7 +408,7 @@ def plot_sizes(
         ax.plot(sizes, fold, color=PALE, lw=1.0, zorder=1)
     ax.errorbar(sizes, losses.mean(axis=0), yerr=std_error, color=COLOURS["forward"], marker="o", ms=4, capsize=2)
     ax.axvline(chosen, color=COLOURS["backward"], lw=1.0, ls="--", zorder=0)
-    set_title(ax, f"{count(chosen, 'feature')} chosen, {count(len(losses), 'fold')}")
+    set_title(ax, f"{counted(chosen, 'feature')} chosen, {counted(len(losses), 'fold')}")
     count_features(ax)
     ax.set_ylabel(f"held-out {loss}", parse_math=False)
     label_numbers(ax.yaxis)

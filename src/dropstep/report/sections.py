@@ -18,12 +18,13 @@ from dropstep.report.methods import methods as as_methods
 from dropstep.report.page import Section, section, table
 from dropstep.report.quantities import Size
 from dropstep.report.snippet import code_of, snippet
-from dropstep.report.text import count, number, p_value, short
+from dropstep.report.text import number, p_value, short
 from dropstep.result import STABLE, Coefficients, Evidence, SelectionPath, Step, Subset, Subsets
+from dropstep.wording import counted
 
 if TYPE_CHECKING:
-    from dropstep.evaluation.holdout import HeldOut
-    from dropstep.evaluation.stability import Stability
+    from dropstep.resampling.holdout import Holdout
+    from dropstep.resampling.stability import Stability
 
 
 PACKAGES = ("dropstep", "numpy", "scipy", "scikit-learn")
@@ -96,11 +97,11 @@ def search(path: SelectionPath) -> Section:
 def _cost(path: SelectionPath) -> list[Html]:
     """Number of evaluations, and how many dropping saved."""
     spent = summary.cost(path)
-    sentence = f"The search computed {count(spent.computed, 'gain')}."
+    sentence = f"The search computed {counted(spent.computed, 'gain')}."
     if path.fits_saved:
         return [tag("p", sentence), fits(path)]
     if path.n_fits:
-        sentence = f"The search computed {count(spent.computed, 'gain')} and fitted {count(path.n_fits, 'model')}."
+        sentence = f"The search computed {counted(spent.computed, 'gain')} and fitted {counted(path.n_fits, 'model')}."
     if not spent.saved:
         return [tag("p", f"{sentence} Dropping saved none." if path.strategy in DROPPING else sentence)]
     total = f"Without dropping, the same additions would have required {spent.total:,}"
@@ -237,7 +238,7 @@ def steps(path: SelectionPath) -> Section:
         "removed given the other selected features, and the pool size."
     )
     rows = [_step(path, i, step) for i, step in enumerate(path.steps, start=1)]
-    listed = tag("details", tag("summary", f"All {count(len(rows), 'step')}"), table(caption, head, rows, "steps"))
+    listed = tag("details", tag("summary", f"All {counted(len(rows), 'step')}"), table(caption, head, rows, "steps"))
     return section("steps", "All steps", "All steps", listed)
 
 
@@ -267,7 +268,7 @@ def dropped(path: SelectionPath) -> Section:
     parts = [tag("p", sentences)]
     if len(found.dropped) > MAX_IN_ROW:
         listed = tag("p", feature_names(path.names(found.dropped), MAX_IN_LIST), class_="many")
-        title = tag("summary", f"The {count(len(found.dropped), 'dropped feature')}")
+        title = tag("summary", f"The {counted(len(found.dropped), 'dropped feature')}")
         parts.append(tag("details", title, listed, class_="screen"))
     return section("dropped", "Dropped", "Dropped, recalled and removed features", *parts)
 
@@ -290,7 +291,7 @@ def _reversals(path: SelectionPath, found: summary.Reversals) -> Iterator[Html]:
 
 
 def _were(features: Sequence[int]) -> str:
-    return f"{count(len(features), 'feature')} {'was' if len(features) == 1 else 'were'}"
+    return f"{counted(len(features), 'feature')} {'was' if len(features) == 1 else 'were'}"
 
 
 def _entered(path: SelectionPath, found: summary.Reversals) -> Html:
@@ -393,7 +394,7 @@ def coefficients(fit: Coefficients) -> Section:
         tabindex="0",
     )
     if len(rows) > MAX_LINES:
-        shown = tag("details", tag("summary", f"All {count(len(rows), 'line')}"), shown)
+        shown = tag("details", tag("summary", f"All {counted(len(rows), 'line')}"), shown)
     return section("coefficients", "Coefficients", "Coefficients", tag("p", sentences(fit)), shown)
 
 
@@ -469,7 +470,7 @@ def _text(x: float, y: float, content: str, kind: str, anchor: str | None = None
 def fits(path: SelectionPath) -> Html:
     """Fits made, and those that were not necessary, by what saved them."""
     saved = [(CAUSES[name], n) for name, n in path.fits_saved.items() if n]
-    made = f"The search fitted {count(path.n_fits, 'model')}"
+    made = f"The search fitted {counted(path.n_fits, 'model')}"
     if not saved:
         return tag("p", f"{made}; none were saved.")
     total = path.n_fits + sum(n for _, n in saved)
@@ -540,7 +541,7 @@ def stability_sentences(found: Stability, path: SelectionPath) -> str:
     return " ".join(sentences)
 
 
-def holdout_sentences(found: HeldOut) -> str:
+def holdout_sentences(found: Holdout) -> str:
     """The result on held-out rows, in plain words."""
     text = (
         f"On {found.n_rows} rows that took no part in the selection, {METRICS[found.metric]} is {number(found.score)}."

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dropstep.report.text import count, p_value, plain, plain_names, shortened
+from dropstep.report.text import clipped, p_value, plain
 from dropstep.result import SelectionPath, StopReason
+from dropstep.wording import counted, plain_names
 
 MAX_NAMES = 5  # in the representation of a path
 MAX_NAME = 60  # characters of a name in a sentence
@@ -35,7 +36,7 @@ def comparison(path: SelectionPath) -> str:
     near = path.nearest
     if near is None:
         return ""
-    name = plain_names([shortened(name, MAX_NAME) for name in path.names(near.features)], 3)
+    name = plain_names([clipped(name, MAX_NAME) for name in path.names(near.features)], 3)
     if near.quantity == "p":
         value, needed = (p_value(number).replace("−", "-") for number in (near.value, near.needed))
         if near.action == "add":
@@ -58,11 +59,11 @@ def as_text(path: SelectionPath) -> str:
     """A path in a few lines: the result, the selected features and the notes."""
     names = ", ".join(path.selected_names) or "nothing"
     notes = "".join(f"\nnote: {note}" for note in path.notes)
-    fits = f", {count(path.n_fits, 'fit')}" if path.n_fits else ""
+    fits = f", {counted(path.n_fits, 'fit')}" if path.n_fits else ""
     return (
         f"{path.strategy} by {path.criterion} ({path.model}): {len(path.selected):,} of "
-        f"{count(path.n_features, 'feature')}, score {plain(path.score, 6)}, "
-        f"{count(path.n_evaluations, 'evaluation')}{fits}; stopped because {why(path)}.\n"
+        f"{counted(path.n_features, 'feature')}, score {plain(path.score, 6)}, "
+        f"{counted(path.n_evaluations, 'evaluation')}{fits}; stopped because {why(path)}.\n"
         f"selected: {names}{notes}"
     )
 
@@ -71,6 +72,6 @@ def as_repr(path: SelectionPath) -> str:
     """A path in one short line."""
     names = f": {plain_names(path.selected_names, MAX_NAMES)}" if path.selected else ""
     return (
-        f"<SelectionPath: {len(path.selected):,} of {count(path.n_features, 'feature')} by {path.strategy}, "
+        f"<SelectionPath: {len(path.selected):,} of {counted(path.n_features, 'feature')} by {path.strategy}, "
         f"{path.criterion} {plain(path.score, 6)}{names}>"
     )

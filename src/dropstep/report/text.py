@@ -1,10 +1,10 @@
-"""Plain text: aligned tables, and numbers and counts as a reader expects them."""
+"""Plain text: aligned tables, and numbers as a reader expects them."""
 
 from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 MAX_TEXT_WIDTH, MIN_WIDTH = 60, 8  # of a column of text
 GAP = 2  # between columns
@@ -50,11 +50,11 @@ def _fitted(widths: list[int], lower: Sequence[int], room: int) -> list[int]:
 
 
 def _line(cells: Sequence[str], sides: str, widths: Sequence[int]) -> str:
-    padded = [_padded(shortened(c, w), side, w) for c, side, w in zip(cells, sides, widths, strict=True)]
+    padded = [_padded(clipped(c, w), side, w) for c, side, w in zip(cells, sides, widths, strict=True)]
     return (" " * GAP).join(padded).rstrip()
 
 
-def shortened(text: str, limit: int) -> str:
+def clipped(text: str, limit: int) -> str:
     """Shorten a text to a number of columns, with an ellipsis."""
     if width(text) <= limit:
         return text
@@ -107,19 +107,3 @@ def short(value: float) -> str:
     """Format a round number, such as an axis label, without trailing zeros."""
     text = number(value, 6)
     return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
-
-
-def count(n: int, singular: str, plural: str | None = None) -> str:
-    """Format a count with its noun: "1 feature", "1,200 features"."""
-    return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
-
-
-def plain_names(features: Iterable[str], limit: int = 8) -> str:
-    """List the names of features; past `limit`, only how many more there are."""
-    names = list(features)
-    return ", ".join(names[:limit]) + more(names, limit)
-
-
-def more(names: Sequence[str], limit: int) -> str:
-    """How many names there are past the limit of a list."""
-    return f" and {len(names) - limit:,} more" if len(names) > limit else ""

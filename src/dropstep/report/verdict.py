@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
-from dropstep.report.text import count, number
-from dropstep.result import ALL, NONE, SELECTION, STABLE, Evidence, HeldOut, SelectionPath, StopReason
+from dropstep.report.text import number
+from dropstep.result import ALL, NONE, SELECTION, Evidence, HeldOut, SelectionPath, StopReason, is_stable
+from dropstep.wording import counted
 
 SMALL, LARGE = 0.1, 0.5  # shares of a loss: gains below and from which they are called small and large
 NEGLIGIBLE = 0.01  # share of a loss below which a selection is as good as all features, however many rows show it
@@ -143,7 +144,7 @@ def _confirm(path: SelectionPath, evidence: Evidence) -> str:
         )
     names = [*path.names(weak[:MAX_NAMES]), *([f"{len(weak) - MAX_NAMES} more"] if len(weak) > MAX_NAMES else [])]
     listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-    stable_ones = count(n - len(weak), "feature")
+    stable_ones = counted(n - len(weak), "feature")
     return f"{stable_ones} stable; confirm {listed} on new rows before naming {'it' if len(weak) == 1 else 'them'}."
 
 
@@ -164,4 +165,4 @@ def unstable(path: SelectionPath, evidence: Evidence) -> tuple[int, ...]:
     if evidence.frequencies is None:
         return ()
     included = {j for step in path.steps if step.phase == "start" for j in step.features}
-    return tuple(j for j in path.selected if evidence.frequencies[j] < STABLE - 1e-9 and j not in included)
+    return tuple(j for j in path.selected if not is_stable(evidence.frequencies[j]) and j not in included)

@@ -1,4 +1,4 @@
-"""Exchanges: a selected unit for a candidate, as one move."""
+"""Exchanges: a selected unit for a candidate, as one move, and candidates that could replace a selected unit."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from dropstep.models.base import Indices, Scan
-from dropstep.models.resampling import Resampled
+from dropstep.models.base import Indices, Scan, additions_of
+from dropstep.models.evaluation import Resampled
 from dropstep.result import StopReason
-from dropstep.search.moves import Move, exceeds, feasible_gains, first_best, removal_of
-from dropstep.search.search import Search
+from dropstep.search.search import Move, Search, exceeds, feasible_gains, first_best, removal_of
 
 
 def best_exchange(search: Search, pool: Indices | None = None) -> tuple[Move, Move] | None:
@@ -30,8 +29,10 @@ def best_exchange(search: Search, pool: Indices | None = None) -> tuple[Move, Mo
             return None
         out, into = divmod(best, len(pool))
         addition = search.exchanged_move(scans[out], into, int(removals.units[out]))
-        if addition is not None:
+        if isinstance(addition, Move):
             return removal_of(removals, out), addition
+        if addition is not None:
+            search.remember([addition])
         among[best] = False
     return None
 
@@ -54,10 +55,9 @@ def best_replacement(search: Search) -> tuple[Move, Move] | None:
     """At `max_features`: the best candidate, in the place of the least useful unit, if the score improves."""
     if not search.full or search.model.saturated() is StopReason.EXACT or not len(search.pool):
         return None
-    stop, nearest, closest = search.stop, search.nearest, search.closest
-    move = search.entering()
-    search.stop, search.nearest, search.closest = stop, nearest, closest
-    return None if move is None else best_exchange(search, np.array([move.unit]))
+    decision = search.entering()
+    search.remember(decision.refused)
+    return None if decision.move is None else best_exchange(search, np.array([decision.move.unit]))
 
 
 def additions_without(search: Search, unit: int, pool: Indices) -> Scan:
@@ -65,7 +65,7 @@ def additions_without(search: Search, unit: int, pool: Indices) -> Scan:
 
     Where scans only screen, gains are those of the most promising candidates; the others are not feasible.
     """
-    scan = search.model.additions(pool, without=unit)
+    scan = additions_of(search.model, pool, unit)
     search.count(scan)
     if scan.exact:
         return scan
@@ -74,3 +74,25 @@ def additions_without(search: Search, unit: int, pool: Indices) -> Scan:
     at = np.searchsorted(pool, exact.units)
     gains[at], feasible[at] = exact.gains, exact.feasible
     return replace(scan, gains=gains, feasible=feasible, exact=True)
+
+
+def equivalents(
+    search: Search, most: int = 50, near: int = 3, share: float = 0.2
+) -> tuple[dict[int, float], dict[int, tuple[tuple[int, float], ...]]]:
+    """Losses without each of the first `most` units, and candidates that could replace it.
+
+    An exchange costs the loss less what the candidate gains once the unit is removed; at most `near` are returned,
+    cheapest first, whose exchange costs up to `share` of the loss. Units are named by their first feature.
+    """
+    search = search.copy()  # counts evaluations of its own
+    pool, removals = np.sort(np.concatenate([search.pool, search.dropped])), search.all_removals()
+    known = dict(zip(removals.units.tolist(), removals.gains.tolist(), strict=True))
+    first = {u: search.units.features([u])[0] for u in [v for v in search.selected if v in known][:most]}
+    found: dict[int, tuple[tuple[int, float], ...]] = {}
+    for unit, feature in first.items():
+        loss = known[unit]
+        gains = feasible_gains(additions_without(search, unit, pool)) if len(pool) and loss > 0 else np.empty(0)
+        costs = loss - gains
+        cheapest = [i for i in np.argsort(costs, kind="stable")[:near] if costs[i] <= share * loss]
+        found[feature] = tuple((search.units.features([int(pool[i])])[0], float(costs[i])) for i in cheapest)
+    return {feature: known[unit] for unit, feature in first.items()}, found

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from dropstep.models.base import Choices, Problem, Units
-from dropstep.models.capabilities import WithKnockoffs
-from dropstep.search.calibrated import Knockoffs
-from dropstep.search.rules import Rules, Threshold
+from dropstep.models.capabilities import WithKnockoffs, capability
+from dropstep.search.rules import Knockoffs, Rules, Threshold
 from dropstep.search.search import Search
 from dropstep.search.strategies import Strategy, forward, in_order
 
@@ -35,12 +34,12 @@ def knockoff_path(
             raise ValueError(f"{name} does not apply to {rule!r}, which judges single features; omit {name}")
     if search.units.members is not None:
         raise ValueError(f"{rule!r} judges single columns, and X has factors; exclude them, or use Permutation")
-    if not isinstance(problem, WithKnockoffs):
+    if (extensible := capability(problem, WithKnockoffs)) is None:
         raise ValueError(f"{rule!r} needs model 'linear' or 'discriminant'; use Significance for other models")
     candidates = np.array([u for u in search.pool if problem.varying[u]], dtype=np.intp)
     if not len(candidates):
         return in_order(()), ()
-    chosen = rule.chosen(_forward_order(problem.with_knockoffs(candidates, seed)), len(candidates))
+    chosen = rule.chosen(_forward_order(extensible.with_knockoffs(candidates, seed)), len(candidates))
     note = (
         f"Knockoffs({rule.fdr:g}) selects at least {rule.fewest} features or none, because one false selection among "
         f"fewer would exceed the rate; there are {len(candidates)} candidates"

@@ -11,14 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from dropstep.models.resampling import SearchEndedError
+from dropstep.models.base import additions_of
+from dropstep.models.evaluation import SearchEndedError
 from dropstep.result import Phase, Step, StopReason
-from dropstep.search.best_sets import optimum
-from dropstep.search.branches import Branch, best_branch, best_children, grown
 from dropstep.search.exchanges import best_exchange, best_replacement
-from dropstep.search.moves import Move, addition_of, exceeds, first_best
 from dropstep.search.rules import Threshold
-from dropstep.search.search import Search
+from dropstep.search.search import Move, Search, addition_of, exceeds, first_best
+from dropstep.search.sets import Branch, best_branch, best_children, grown, optimum
 from dropstep.synonyms import did_you_mean
 
 Steps = Iterator[Step]
@@ -254,7 +253,7 @@ def in_order_of_gain(search: Search, units: list[int]) -> Steps:
     """Add units, at each step the one that gains most."""
     remaining = np.array(units, dtype=np.intp)
     while len(remaining):
-        scan = search.model.additions(remaining)
+        scan = additions_of(search.model, remaining)
         at = first_best(scan.gains, scan.feasible, scan.tie) or 0
         move = addition_of(scan, at) if scan.exact else Move(int(remaining[at]))
         remaining = np.delete(remaining, at)

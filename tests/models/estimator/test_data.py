@@ -162,7 +162,7 @@ def test_a_single_fold_has_no_standard_error() -> None:
     assert by_default.rules == {"enter": 0.0, "leave": 0.0, "drop": 0.0}
     assert by_default.selected == select(X, y, criterion="cv", cv=fold).selected
     for wrong in (1, True):
-        with pytest.raises(ValueError, match="cv must be an integer from 2, a splitter or an iterable of folds"):
+        with pytest.raises(ValueError, match="cv must be None or an integer from 2, a splitter or an iterable"):
             select(X, y, model=LinearRegression(), cv=wrong)
     with pytest.raises(ValueError, match="cv yields no folds"):
         select(X, y, model=LinearRegression(), cv=[])
@@ -323,7 +323,7 @@ def test_unset_random_states_are_set_from_ours() -> None:
     assert first == again
     assert [s.score for s in first.steps] != [s.score for s in other.steps]
     assert model.random_state is None
-    with pytest.raises(ValueError, match="random_state must be None or an integer from 0; got -1"):
+    with pytest.raises(ValueError, match="random_state must be None or a whole number from 0; got -1"):
         select(X, y, model=Ridge(), random_state=-1)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dropstep import Cox, Gamma, Logistic, Poisson, select
 from dropstep.data.sample import PerRow
-from dropstep.models.base import Units
+from dropstep.models.base import Choices, Units
 from dropstep.models.glm.model import GeneralizedLinear
 from dropstep.parameters import Parameters
 from reference.glm.fits import Data
@@ -37,7 +37,8 @@ class RandomProblem:
         family = self.family()
         problem = family.problem(family.sample(self.X, self.data.y, rows, Parameters()), "auto", None)
         p = self.X.shape[1]
-        return problem.model(criterion, Units(p, groups), np.arange(p), p if groups is None else len(groups))
+        choices = Choices(p if groups is None else len(groups), 0)
+        return problem.model(criterion, Units(p, groups), np.arange(p), choices)
 
     def select(self, shortlist: int | None = None, **parameters: Any) -> Any:
         return select(self.X, self.data.y, model=self.family(shortlist), **self.rows, **parameters)

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from dropstep import Cox, Gamma, Logistic, Moments, Poisson, Selector, Significance, StopReason, select
 from dropstep.data.sample import PerRow
-from dropstep.models.base import Units
+from dropstep.models.base import Choices, Units
 from dropstep.parameters import Parameters
 from dropstep.report.snippet import snippet
 from models.glm.problems import KINDS, problem
@@ -62,7 +62,7 @@ def test_a_strong_effect_with_a_small_wald_statistic_stays() -> None:
     table = np.column_stack([strong, X[:, :2], X[:, 3]])
     family = Logistic()
     problem_ = family.problem(family.sample(table, y, PerRow(), Parameters()), "auto", None)
-    model = problem_.model("deviance", Units(4), np.arange(4), 4)
+    model = problem_.model("deviance", Units(4), np.arange(4), Choices(4, 0))
     model.add([0, 1, 2, 3])
     units = np.arange(4)
     wald, ratio = model.removals(units).tests, model.confirm(units).tests

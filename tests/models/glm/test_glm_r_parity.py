@@ -14,7 +14,7 @@ import pytest
 
 from dropstep import Cox, Gamma, Logistic, Poisson, select
 from dropstep.data.sample import PerRow
-from dropstep.models.base import Units
+from dropstep.models.base import Choices, Units
 from dropstep.models.glm.model import GeneralizedLinear
 from dropstep.parameters import Parameters
 
@@ -44,7 +44,7 @@ class Case:
         family = self.family()
         problem = family.problem(family.sample(self.X, self.y, PerRow(**self.rows), Parameters()), "auto", None)
         p = self.X.shape[1]
-        return problem.model("aic", Units(p), np.arange(p), p)
+        return problem.model("aic", Units(p), np.arange(p), Choices(p, 0))
 
     def constant(self, k: float) -> float:
         """What our criterion counts in addition to extractAIC: R charges 2 for a dispersion, whatever k is."""

@@ -15,6 +15,8 @@ from dropstep.data.source import Source
 from dropstep.models.glm.newton import MAX_STEP
 from sources import arrow, table, with_gaps
 
+pytestmark = pytest.mark.usefixtures("read_in_blocks")
+
 OTHERS = ("y", "y2", "label", "code", "two", "count")
 
 

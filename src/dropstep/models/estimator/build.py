@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.utils import _safe_indexing
 
+from dropstep.data.division import Fold, make_folds
 from dropstep.models.base import CriterionInfo, Units
 from dropstep.models.estimator.checkpoint import Checkpoint
 from dropstep.models.estimator.family import EstimatorProblem
@@ -17,7 +18,7 @@ from dropstep.models.estimator.fits import Fits, Recipe, Rowwise, Runner, Task, 
 from dropstep.models.estimator.model import CrossValidated
 from dropstep.models.estimator.ordering import ordering_of
 from dropstep.models.estimator.scoring import as_scorer, passed, scores_without_features
-from dropstep.models.folds import Fold, folds_of
+from dropstep.parameters import checked_seed
 
 
 def build_model(problem: EstimatorProblem, criterion: Any, units: Units) -> CrossValidated:
@@ -27,7 +28,7 @@ def build_model(problem: EstimatorProblem, criterion: Any, units: Units) -> Cros
     estimator = _seeded(family.estimator, rng)
     name, scorer = as_scorer(criterion, estimator)
     fit_params, score_params, split_params = passed(estimator, criterion, scorer, evaluation.cv, problem.rows)
-    folds = _folds(problem, evaluation.cv, estimator, split_params)
+    folds = _folds(problem, evaluation.cv, split_params)
     data = Rowwise(problem.X, problem.y, folds, fit_params, score_params)
     recipe = Recipe(estimator, scorer, family.error_score == "raise")
     checkpoint = None
@@ -57,17 +58,20 @@ def build_model(problem: EstimatorProblem, criterion: Any, units: Units) -> Cros
     )
 
 
-def _folds(problem: EstimatorProblem, cv: Any, estimator: Any, split_params: dict[str, Any]) -> tuple[Fold, ...]:
-    classes, grouped = is_classifier(estimator), problem.rows.groups is not None
-    return folds_of(cv, problem.X, problem.y, classes=classes, grouped=grouped, split_params=split_params)
+def _folds(
+    problem: EstimatorProblem, cv: Any, split_params: dict[str, Any] | None, seed: Any = None
+) -> tuple[Fold, ...]:
+    classes, groups = is_classifier(problem.family.estimator), problem.rows.groups
+    return make_folds(cv, problem.X, problem.y, classes=classes, groups=groups, split_params=split_params, seed=seed)
 
 
-def estimator_folds(problem: EstimatorProblem, cv: Any) -> tuple[Fold, ...]:
+def estimator_folds(problem: EstimatorProblem, cv: Any, seed: Any = None) -> tuple[Fold, ...]:
     """The folds of a problem by another splitter than that of its evaluation."""
-    family = problem.family
-    _, scorer = as_scorer(family.evaluation.criterion, family.estimator)
-    split_params = passed(family.estimator, family.evaluation.criterion, scorer, cv, problem.rows)[2]
-    return _folds(problem, cv, family.estimator, split_params)
+    family, split_params = problem.family, None
+    if seed is None or not isinstance(cv, Integral):
+        _, scorer = as_scorer(family.evaluation.criterion, family.estimator)
+        split_params = passed(family.estimator, family.evaluation.criterion, scorer, cv, problem.rows)[2]
+    return _folds(problem, cv, split_params, seed)
 
 
 def held_out_score(problem: EstimatorProblem, fold: Fold, columns: Sequence[int]) -> tuple[str, float]:
@@ -83,15 +87,8 @@ def held_out_score(problem: EstimatorProblem, fold: Fold, columns: Sequence[int]
     return name, fit_and_score(recipe, data, Task(tuple(sorted(columns)), 0)).score
 
 
-def rows_at(values: Any, rows: Any) -> Any:
-    """Some rows of an array or a frame."""
-    return _safe_indexing(values, rows)
-
-
 def _generator(random_state: Any) -> np.random.Generator:
-    if random_state is not None and (not isinstance(random_state, int | np.integer) or random_state < 0):
-        raise ValueError(f"random_state must be None or an integer from 0; got {random_state!r}")
-    return np.random.default_rng(0 if random_state is None else int(random_state))
+    return np.random.default_rng(checked_seed(random_state))
 
 
 def _seeded(estimator: Any, rng: np.random.Generator) -> Any:

@@ -9,19 +9,17 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dropstep.data.division import Fold
 from dropstep.data.frame import Frame, frame_names
 from dropstep.data.groups import as_choice
 from dropstep.data.matrices.sparse import is_sparse
-from dropstep.data.missing import refuse_missing_labels
 from dropstep.data.moments import Moments
-from dropstep.data.sample import Features, PerRow, Sample, sample_of
+from dropstep.data.sample import Features, PerRow, Sample, refuse_missing_labels, sample_of
 from dropstep.data.source import Source
 from dropstep.data.table import Table, listed
 from dropstep.data.target import MAX_CLASSES, Categorical, Target, as_target, as_values
 from dropstep.models.base import Bools, Choices, Units
-from dropstep.models.folds import Fold
-from dropstep.models.held_out import Losses
-from dropstep.models.resampling import Evaluation
+from dropstep.models.evaluation import Evaluation, Losses
 from dropstep.parameters import Parameters
 from dropstep.result import Coefficients
 
@@ -115,19 +113,11 @@ class Estimator:
             y = target.values[:, 0] if target.values.shape[1] == 1 else target.values
         return EstimatorProblem(self, sample.table.matrix.native(), y, rows, sample.table.names)
 
-    def folds(self, sample: EstimatorSample | Sample, cv: Any) -> tuple[Fold, ...]:
+    def folds(self, sample: EstimatorSample | Sample, cv: Any, seed: Any = None) -> tuple[Fold, ...]:
         """The folds of a sample; an integer stratifies the labels of a classifier."""
         from dropstep.models.estimator.build import estimator_folds
 
-        return estimator_folds(self._all_rows(sample), cv)
-
-    def training(
-        self, sample: EstimatorSample | Sample, folds: Sequence[Fold], solver: str, max_features: int | None
-    ) -> Iterator[tuple[Features, EstimatorProblem]]:
-        """The samples and the problems of the training rows."""
-        for train, _ in folds:
-            part = self.at(sample, train)
-            yield part, self.problem(part, solver, max_features)
+        return estimator_folds(self._all_rows(sample), cv, seed)
 
     def losses(
         self, sample: EstimatorSample | Sample, fold: Fold, columns: Sequence[int], fit: Coefficients | None
@@ -137,14 +127,6 @@ class Estimator:
 
         name, score = held_out_score(self._all_rows(sample), fold, columns)
         return {name.removeprefix("neg_") if name.startswith("neg_") else f"negative_{name}": -score}
-
-    def at(self, sample: EstimatorSample | Sample, rows: NDArray[np.intp]) -> EstimatorSample | Sample:
-        """The sample of some rows."""
-        if isinstance(sample, Sample):
-            return sample.at(rows)
-        from dropstep.models.estimator.build import rows_at
-
-        return replace(sample, X=rows_at(sample.X, rows), y=rows_at(sample.y, rows), rows=sample.rows.at(rows))
 
     def _all_rows(self, sample: EstimatorSample | Sample) -> EstimatorProblem:
         return self.problem(sample, "auto", None)

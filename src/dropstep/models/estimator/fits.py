@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
+from dropstep.data.division import Fold
 from dropstep.models.estimator.checkpoint import Checkpoint, append
-from dropstep.models.folds import Fold
-from dropstep.models.resampling import SearchEndedError
+from dropstep.models.evaluation import SearchEndedError
 from dropstep.result import StopReason
 
 Columns = tuple[int, ...]  # ascending

@@ -12,7 +12,7 @@ from dropstep.models.base import CriterionInfo, Floats, Indices, Scan, Units
 from dropstep.models.estimator.fits import Columns, Fits, Task
 from dropstep.models.estimator.ordering import LinearOrdering
 from dropstep.models.estimator.racing import Race, mean_differences, race
-from dropstep.result import StopReason
+from dropstep.result import StopReason, standard_error
 
 
 class CrossValidated:
@@ -41,7 +41,7 @@ class CrossValidated:
 
     greater_is_better = True
     solver = "fits"
-    sample_unit, reads_tails = "rows", True
+    sample_unit, reads_tails, scans_cost_fits = "rows", True, True
     max_rank = math.inf
 
     def __init__(
@@ -72,8 +72,7 @@ class CrossValidated:
     @property
     def score_std_error(self) -> float | None:
         """Standard error of the mean over folds; None for a single fold."""
-        scores = self._fold_scores(self._present)
-        return float(scores.std(ddof=1) / math.sqrt(len(scores))) if len(scores) > 1 else None
+        return float(standard_error(self._fold_scores(self._present))) if self.n_folds > 1 else None
 
     @property
     def n_folds(self) -> int:
@@ -91,6 +90,9 @@ class CrossValidated:
     def rank(self, units: Sequence[int]) -> int:
         """Number of columns of units."""
         return len(self.units.columns(units))
+
+    def release(self) -> None:
+        """Do nothing: scores of fits are kept for all that may still be compared."""
 
     def saturated(self) -> StopReason | None:
         """Nothing prevents an estimator from taking another feature."""

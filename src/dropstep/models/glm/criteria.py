@@ -1,125 +1,75 @@
-"""Criteria of likelihoods: minus twice the log likelihood, and what a selection is charged for its parameters."""
+"""Criteria of likelihoods: the deviance, or minus twice the log-likelihood and a charge for the parameters."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dropstep.models import information
 from dropstep.models.base import Choices, CriterionInfo
 from dropstep.models.glm.likelihood import Likelihood
-from dropstep.models.information import log_choices
 from dropstep.synonyms import did_you_mean
 
-Floats = NDArray[np.float64]
+PENALTIES: dict[str, Callable[[float, Any], Any]] = {
+    "aic": information.aic,
+    "aicc": information.aicc,
+    "bic": information.bic,
+}
+CRITERIA = (*PENALTIES, "ebic", "deviance")
 
 
 @dataclass(frozen=True)
-class Penalised:
-    """Minus twice the log likelihood plus a penalty; less is better.
+class LikelihoodCriterion:
+    """The residual deviance, as R's `deviance`, or an information criterion, as R's `AIC`; less is better.
+
+    All parameters are counted, a dispersion among them. For Cox regression n is the number of events, and the deviance
+    minus twice the partial log-likelihood.
 
     Parameters
     ----------
+    name : str
     likelihood : Likelihood
+    choices : Choices
+        Of EBIC (Chen and Chen 2012).
+    gamma : float, default=1.0
+        Weight of the combinatorial part of EBIC; 0 is BIC.
     """
 
-    name: ClassVar[str]
-    penalised: ClassVar[bool] = True
-
+    name: str
     likelihood: Likelihood = field(repr=False)
+    choices: Choices
+    gamma: float = 1.0
 
     @property
     def info(self) -> CriterionInfo:
         """What rules need to know."""
-        return CriterionInfo(self.name, self.penalised, not self.penalised, False)
-
-    def penalty(self, n_params: Any, n_units: Any) -> Any:
-        """The charge for a number of parameters, nuisance parameters included, that belong to a number of units."""
-        raise NotImplementedError
+        penalised = self.name != "deviance"
+        return CriterionInfo(self.name, penalised, not penalised, False)
 
     def score(self, deviance: Any, n_params: Any, n_units: Any) -> Any:
-        """The criterion of a fit; parameters of features alone are given."""
-        total = np.asarray(n_params) + self.likelihood.n_nuisance
-        return self.likelihood.minus_twice_loglik(deviance) + self.penalty(total, n_units)
+        """The criterion of a fit; parameters and units of features alone are given."""
+        if self.name == "deviance":
+            return deviance
+        n, k = self.likelihood.n, np.asarray(n_params, dtype=np.float64) + self.likelihood.n_nuisance
+        if self.name == "ebic":
+            n_units = np.asarray(n_units) - self.choices.n_included
+            penalty = information.ebic(n, k, n_units, self.choices.n, self.gamma)
+        else:
+            penalty = PENALTIES[self.name](n, k)
+        return self.likelihood.minus_twice_loglik(deviance) + penalty
 
 
-class Deviance(Penalised):
-    """The residual deviance, as R's `deviance`; minus twice the partial log likelihood for Cox regression."""
-
-    name, penalised = "deviance", False
-
-    def score(self, deviance: Any, n_params: Any, n_units: Any) -> Any:
-        return deviance
-
-
-class AIC(Penalised):
-    """-2 log likelihood + 2 parameters, as R's `AIC`; a dispersion counts as a parameter."""
-
-    name = "aic"
-
-    def penalty(self, n_params: Any, n_units: Any) -> Any:
-        return 2.0 * n_params
-
-
-class AICc(Penalised):
-    """AIC corrected for few rows: + 2 k (k + 1) / (n - k - 1) for k parameters."""
-
-    name = "aicc"
-
-    def penalty(self, n_params: Any, n_units: Any) -> Any:
-        k = np.asarray(n_params, dtype=np.float64)
-        room = self.likelihood.n - k - 1
-        return np.where(room > 0, 2 * k + 2 * k * (k + 1) / np.where(room > 0, room, 1.0), np.inf)
-
-
-class BIC(Penalised):
-    """-2 log likelihood + log(n) parameters; n is the number of events for Cox regression."""
-
-    name = "bic"
-
-    def penalty(self, n_params: Any, n_units: Any) -> Any:
-        return math.log(self.likelihood.n) * n_params
-
-
-@dataclass(frozen=True)
-class EBIC(BIC):
-    """BIC + 2 gamma log(number of selections of this size) (Chen and Chen 2012); see `criteria.linear.EBIC`.
-
-    Parameters
-    ----------
-    likelihood : Likelihood
-    choices : Choices
-    gamma : float, default=1.0
-        Weight of the combinatorial part; 0 is BIC.
-    """
-
-    name = "ebic"
-
-    choices: Choices
-    gamma: float = 1.0
-
-    def penalty(self, n_params: Any, n_units: Any) -> Any:
-        combinatorial = 2 * self.gamma * log_choices(self.choices.n, np.asarray(n_units) - self.choices.n_included)
-        return super().penalty(n_params, n_units) + combinatorial
-
-
-CRITERIA = ("aic", "aicc", "bic", "ebic", "deviance")
-_CLASSES: dict[str, type[Penalised]] = {c.name: c for c in (AIC, AICc, BIC, EBIC, Deviance)}
-
-
-def as_criterion(criterion: Any, likelihood: Likelihood, choices: Choices) -> Penalised:
+def as_criterion(criterion: Any, likelihood: Likelihood, choices: Choices) -> LikelihoodCriterion:
     """A criterion by name, or as an object with a name of ours (its parameters are read)."""
     name = criterion if isinstance(criterion, str) else getattr(criterion, "name", None)
     name = "deviance" if name == "auto" else name
-    if name not in _CLASSES:
+    if name not in CRITERIA:
         raise ValueError(
             f"criterion {criterion!r} does not fit model {likelihood.name!r}, whose criteria are {', '.join(CRITERIA)}"
             + (f"; {hint}" if (hint := did_you_mean(criterion, CRITERIA).strip()) else "")
         )
-    if name != "ebic":
-        return _CLASSES[name](likelihood)
-    count = getattr(criterion, "n_candidates", None) or max(1, choices.n)
-    return EBIC(likelihood, choices._replace(n=count), getattr(criterion, "gamma", 1.0))
+    n_candidates = getattr(criterion, "n_candidates", None) or max(1, choices.n)
+    return LikelihoodCriterion(name, likelihood, choices._replace(n=n_candidates), getattr(criterion, "gamma", 1.0))

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dropstep.data.division import Fold
 from dropstep.data.matrices.base import Matrix
 from dropstep.data.matrices.dense import Dense
 from dropstep.data.moments import Moments
 from dropstep.data.response import Survival, as_columns, as_numbers, as_offset, as_strata, as_survival
-from dropstep.data.sample import PerRow, Sample, sample_of
+from dropstep.data.sample import PerRow, Sample, sample_of, sample_of_source
 from dropstep.data.source import Source
-from dropstep.data.sources.sample import SourceSample, source_sample
-from dropstep.data.target import Categorical, Target, as_target
+from dropstep.data.target import Categorical, Target, as_target, constant_target, one_class
 from dropstep.models.base import Bools, Choices, Units
-from dropstep.models.folds import Fold, folds_of
+from dropstep.models.evaluation import Losses, class_losses, predictor, row_weights
 from dropstep.models.glm.cox import CoxRegression, Ties
 from dropstep.models.glm.criteria import as_criterion
 from dropstep.models.glm.design import Design, design_of
@@ -28,7 +28,6 @@ from dropstep.models.glm.likelihood import Likelihood, Local
 from dropstep.models.glm.model import GeneralizedLinear
 from dropstep.models.glm.multinomial import Multinomial
 from dropstep.models.glm.notes import notes
-from dropstep.models.held_out import Losses, class_losses, predictor, row_weights
 from dropstep.parameters import Parameters
 from dropstep.result import Coefficients
 
@@ -62,7 +61,7 @@ class LikelihoodFamily:
         if n is not None and (not isinstance(n, Integral) or isinstance(n, bool) or n < 1):
             raise ValueError(f"shortlist must be None or a whole number from 1; got {n!r}")
 
-    def sample(self, X: Any, y: Any, rows: PerRow, given: Parameters) -> Sample | SourceSample:
+    def sample(self, X: Any, y: Any, rows: PerRow, given: Parameters) -> Sample:
         """Validate data."""
         if isinstance(X, Moments):
             raise ValueError(f"Moments do not suffice for model {self.kind!r}, whose weights change; pass X and y")
@@ -72,7 +71,7 @@ class LikelihoodFamily:
             return self._of_source(X, y, rows, given)
         return sample_of(X, y, rows, given, self._target)
 
-    def _of_source(self, source: Source, y: Any, rows: PerRow, given: Parameters) -> SourceSample:
+    def _of_source(self, source: Source, y: Any, rows: PerRow, given: Parameters) -> Sample:
         """The first pass over a row source."""
         if self.kind not in ("logistic", "poisson"):
             raise ValueError(
@@ -81,16 +80,16 @@ class LikelihoodFamily:
             )
         if isinstance(y, list | tuple) and len(y) > 1:
             raise ValueError(f"y names {len(y)} columns, but model {self.kind!r} requires one")
-        sample = source_sample(source, y, rows, given, "discriminant" if self.kind == "logistic" else "linear")
+        sample = sample_of_source(source, y, rows, given, "discriminant" if self.kind == "logistic" else "linear")
         labels, moments = sample.moments.labels, sample.moments
         if labels is not None and len(labels) < 2:
-            raise ValueError(f"y has only one class ({labels[0]}); at least 2 classes are required")
+            raise one_class(labels[0])
         if labels is None and moments.scatter[-1, -1] <= 0:
-            raise ValueError(f"y is constant ({moments.means[0, -1]:g}); pass a target that varies")
+            raise constant_target(0, 1, moments.means[0, -1])
         return sample
 
     def problem(
-        self, sample: Sample | SourceSample, solver: str, max_features: int | None, *, from_all: bool = False
+        self, sample: Sample, solver: str, max_features: int | None, *, from_all: bool = False
     ) -> LikelihoodProblem | StreamedProblem:
         """The likelihood and the design matrix of a sample."""
         if solver == "gram":
@@ -98,7 +97,7 @@ class LikelihoodFamily:
                 f"solver='gram' does not apply to model {self.kind!r}, whose Gram matrix changes with every fit; "
                 "use solver='auto'"
             )
-        if isinstance(sample, SourceSample):
+        if not sample.in_memory:
             from dropstep.models.glm.streamed import StreamedProblem
 
             return StreamedProblem(sample, self.kind, self.shortlist)
@@ -115,28 +114,6 @@ class LikelihoodFamily:
         if isinstance(sample.target, Categorical):
             labels, class_counts = tuple(sample.target.labels.tolist()), np.bincount(sample.target.codes, weights)
         return LikelihoodProblem(likelihood, design, table.names, self.shortlist, labels, class_counts)
-
-    def folds(self, sample: Sample, cv: Any) -> tuple[Fold, ...]:
-        """The folds of a sample; classes, and events of survival times, are stratified."""
-        target, groups = sample.target, sample.groups
-        y = np.zeros(sample.table.n_rows, dtype=np.intp)
-        if isinstance(target, Categorical):
-            y = target.codes
-        elif isinstance(target, Survival):
-            y = target.event.astype(np.intp)
-        classes = isinstance(target, Categorical | Survival)
-        split = {} if groups is None else {"groups": groups}
-        return folds_of(
-            cv, sample.table.matrix.native(), y, classes=classes, grouped=groups is not None, split_params=split
-        )
-
-    def training(
-        self, sample: Sample, folds: Sequence[Fold], solver: str, max_features: int | None
-    ) -> Iterator[tuple[Sample, LikelihoodProblem | StreamedProblem]]:
-        """The samples and the problems of the training rows."""
-        for train, _ in folds:
-            part = sample.at(train)
-            yield part, self.problem(part, solver, max_features)
 
     def losses(self, sample: Sample, fold: Fold, columns: Sequence[int], fit: Coefficients) -> Losses:
         """Log loss and error rate of classes, and the mean deviance of others.
@@ -168,10 +145,6 @@ class LikelihoodFamily:
         """The likelihood of a sample at a linear predictor, offset included, and its rows in their order."""
         likelihood, order, _ = self._likelihood(sample, sample.weights, len(eta))
         return likelihood.at(eta[order][:, None]), order
-
-    def at(self, sample: Sample, rows: NDArray[np.intp]) -> Sample:
-        """The sample of some rows."""
-        return sample.at(rows)
 
     def _target(self, y: Any, n_rows: int, weights: Floats | None) -> Any:
         """Validate the target."""
@@ -295,7 +268,7 @@ class Cox(LikelihoodFamily):
 
     ties: Ties = "efron"
 
-    def sample(self, X: Any, y: Any, rows: PerRow, given: Parameters) -> Sample | SourceSample:
+    def sample(self, X: Any, y: Any, rows: PerRow, given: Parameters) -> Sample:
         """Validate data; a structured y becomes two columns."""
         return super().sample(X, as_columns(y), rows, given)
 

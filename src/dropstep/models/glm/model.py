@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dropstep.models.base import CriterionInfo, Indices, Scan, Units
 from dropstep.models.glm.coefficients import coefficients
-from dropstep.models.glm.criteria import Penalised
+from dropstep.models.glm.criteria import LikelihoodCriterion
 from dropstep.models.glm.design import Design, independent_columns
 from dropstep.models.glm.likelihood import Likelihood, Pointwise
 from dropstep.models.glm.newton import Limit, maximise
@@ -59,7 +59,7 @@ class GeneralizedLinear:
     ----------
     likelihood : Likelihood
     design : Design
-    criterion : Penalised
+    criterion : LikelihoodCriterion
     units : Units
     shortlist : int or None
         Number of units that `confirm` refits; None refits all.
@@ -69,13 +69,13 @@ class GeneralizedLinear:
 
     greater_is_better = False
     solver = "columns"
-    reads_tails = True
+    reads_tails, scans_cost_fits = True, False
 
     def __init__(
         self,
         likelihood: Likelihood,
         design: Design,
-        criterion: Penalised,
+        criterion: LikelihoodCriterion,
         units: Units,
         shortlist: int | None,
         labels: tuple[Any, ...] | None = None,

@@ -80,7 +80,7 @@ def _overdispersion(model: GeneralizedLinear) -> Iterator[str]:
 
 def _too_few_rows(model: GeneralizedLinear) -> Iterator[str]:
     """An empty selection that no candidate could have changed."""
-    if model.fitted.units or not model.criterion.penalised or model.likelihood.has_dispersion:
+    if model.fitted.units or not model.criterion.info.penalised or model.likelihood.has_dispersion:
         return
     q = model.likelihood.n_outputs
     charge = model.criterion.score(0.0, q, 1) - model.criterion.score(0.0, 0, 0)

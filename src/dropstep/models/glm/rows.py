@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from dropstep.data.encoding import Encoding
 from dropstep.data.factor import Unusable
 from dropstep.data.source import Block
-from dropstep.data.sources.layout import Layout, Part
-from dropstep.data.sources.targets import class_codes
+from dropstep.data.summary import Layout, Part, class_codes
 from dropstep.models.glm.exponential import Bernoulli, PoissonCounts
 from dropstep.models.glm.likelihood import Pointwise
 from dropstep.models.glm.multinomial import Multinomial

@@ -13,11 +13,11 @@ from scipy import special
 
 from dropstep.data.encoding import Encoding
 from dropstep.data.rearrange import pooled
+from dropstep.data.sample import Sample
 from dropstep.data.scale import CONSTANT
 from dropstep.data.source import Source
-from dropstep.data.sources.sample import SourceSample
 from dropstep.models.base import Bools, Choices, Indices, Scan, Units
-from dropstep.models.glm.criteria import Penalised, as_criterion
+from dropstep.models.glm.criteria import LikelihoodCriterion, as_criterion
 from dropstep.models.glm.design import independent_columns
 from dropstep.models.glm.model import Fit, GeneralizedLinear, with_unit, without_unit
 from dropstep.models.glm.newton import Iteration, Optimum, newton
@@ -55,7 +55,7 @@ class StreamedGLM(GeneralizedLinear):
         recipe: Recipe,
         likelihood: SummedLikelihood,
         design: SummedDesign,
-        criterion: Penalised,
+        criterion: LikelihoodCriterion,
         units: Units,
         shortlist: int | None,
         labels: tuple[Any, ...] | None,
@@ -209,14 +209,14 @@ class StreamedProblem:
 
     Attributes
     ----------
-    sample : SourceSample
+    sample : Sample
     kind : {"logistic", "poisson"}
     shortlist : int or None
     """
 
     sizes_by = "ebic"
 
-    sample: SourceSample
+    sample: Sample
     kind: str
     shortlist: int | None
 

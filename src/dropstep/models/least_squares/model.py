@@ -5,31 +5,24 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dropstep.models.base import Bools, Floats, Indices, Scan, Units
+from dropstep.models.base import Bools, Floats, Indices, Scan, Units, additions_of
 from dropstep.models.capabilities import BestSets
-from dropstep.models.least_squares.coefficients import Solution, coefficients
 from dropstep.models.least_squares.criteria import Criterion, Size
-from dropstep.models.least_squares.explained import Explained
-from dropstep.models.least_squares.moves import moves_of
-from dropstep.models.least_squares.permutation import PermutedResiduals
-from dropstep.models.least_squares.problem import Problem
-from dropstep.models.least_squares.row_residuals import RowResiduals
-from dropstep.models.least_squares.rows import RegressionRows, RowFit
-from dropstep.models.least_squares.updates import RankUpdate
+from dropstep.models.least_squares.criterion_matrix import CriterionMatrix, RegressionRows, RowFit
+from dropstep.models.least_squares.moves import RankUpdate, moves_of
+from dropstep.models.least_squares.problem import ScatterProblem
+from dropstep.models.least_squares.row_tests import PermutedResiduals, RowResiduals
+from dropstep.models.least_squares.solution import Solution, coefficients
 from dropstep.projection.projection import Projection
 from dropstep.result import Coefficients, PartialTest, StopReason
 
 if TYPE_CHECKING:
-    from dropstep.models.least_squares.block_residuals import BlockResiduals
-
-LogTail = Callable[[int, float, float, float], float | None]  # of a move, Pillai's trace, the size and its rank
+    from dropstep.models.least_squares.row_tests import BlockResiduals
 
 SEPARATED = 1e13  # trace at which classes are separated as far as float64 can express
 FEW_DIGITS = 1e-8  # share of the sum of squares below which a residual is computed from rows instead of a Gram matrix
@@ -41,18 +34,28 @@ BETWEEN = 1e-6  # share of its scatter that a feature must have between classes 
 class LeastSquares:
     """A selection of features of a problem, scored by a criterion.
 
-    Where the digits of a Gram matrix do not suffice, the model continues from the rows, if the problem has them.
+    Where the digits of a Gram matrix do not suffice, the model continues from the rows, if the problem has them: after
+    a move by itself, and after a scan (`Scan.refine`).
+
+    Attributes
+    ----------
+    matrix : CriterionMatrix
+        M of the selection.
+    size : Size
+    score : float
+    projection : Projection
+    residuals : RowResiduals or BlockResiduals or None
+        What tests in the tails read; None if the rows are not known.
+    permuted : PermutedResiduals or None
+        None if the rows are not in memory.
     """
 
     sample_unit = "rows"
-
-    @property
-    def reads_tails(self) -> bool:
-        return self.residuals is not None
+    scans_cost_fits = False
 
     def __init__(
         self,
-        problem: Problem,
+        problem: ScatterProblem,
         criterion: Criterion,
         units: Units,
         max_features: int | None = None,
@@ -60,30 +63,32 @@ class LeastSquares:
     ) -> None:
         self.problem, self.criterion, self.units, self._rows = problem, criterion, units, rows
         self._max_size = math.inf if max_features is None or units.members is not None else float(max_features)
-        self.criterion_info = criterion.info
-        self.permuted: PermutedResiduals | None = None  # where the rows are known
-        self.residuals: RowResiduals | BlockResiduals | None = None  # the same
+        self.criterion_info, self.greater_is_better = criterion.info, criterion.better > 0
+        self.permuted: PermutedResiduals | None = None
+        self.residuals: RowResiduals | BlockResiduals | None = None
         self._selected: list[int] = []
         self._solution: Solution | None = None
         self._start(problem)
 
-    def _start(self, problem: Problem) -> None:
+    def _start(self, problem: ScatterProblem) -> None:
         """Project the selected units onto a problem."""
         self.problem = problem
         self._moves = moves_of(problem.equations, self.units)
         together = None if self.units.members is None else self.units.of_column
         self.projection = Projection(problem.equations, self._max_size, together)
         self._n_dependent = 0  # selected units without an independent feature
-        self._project(self._selected)
+        if self._selected:
+            self._project(self._selected)
         self._read()
+
+    def refine(self) -> None:
+        """Continue from the rows, which have more digits than a Gram matrix."""
+        assert self.problem.from_rows is not None
+        self._start(self.problem.from_rows())
 
     def rank(self, units: Sequence[int]) -> int:
         """Number of features of some units that do not depend on others of the same unit; constant ones excluded."""
         return self._moves.rank(units)
-
-    @property
-    def greater_is_better(self) -> bool:
-        return self.criterion.better > 0
 
     @property
     def kind(self) -> str:
@@ -101,64 +106,79 @@ class LeastSquares:
     def max_rank(self) -> float:
         return self.problem.max_rank
 
+    @property
+    def reads_tails(self) -> bool:
+        return self.residuals is not None
+
     # --- scans -------------------------------------------------------------------------------------------------------
 
     def additions(self, units: Indices, without: int | None = None) -> Scan:
         """Gains of adding each unit, after removing the selected unit `without` if it is given."""
-        explained, size, now, gone = self.explained, self.size, self.score, None
+        problem, matrix, size, now, gone = self.problem, self.matrix, self.size, self.score, None
+        selected = tuple(self._selected)
         if without is not None:
             gone = self.projection.directions(self.units.columns([without]))
-            explained = explained.without(gone, self.projection.Z)
+            matrix = matrix.without(gone, self.projection.Z)
             size = Size(size.rank - len(gone), size.units - 1)
-            now = self.criterion.value(explained, size)
+            now = self.criterion.value(matrix, size)
+            selected = tuple(unit for unit in selected if unit != without)
         update = self._moves.additions(self.projection, units, gone)
-        if without is None and self.problem.finer is not None:
+        if without is None and problem.from_rows is not None:
             if self.projection.imprecise or self._separates(update):
-                self._start(self.problem.finer())
-                return self.additions(units)
+                return Scan(units, update.power, update.feasible, refine=self.refine)
             if self._leaves_too_little(update):
-                self._start(self.problem.finer())
-                again = self.additions(units)
-                return replace(again, n_evaluations=again.n_evaluations + len(units))
-        if explained.rows is not None:
-            update.rows = explained.rows.additions(self.units, units)
-        gains, feasible = self.criterion.gains(explained, update, size, now), update.feasible
-        all_feasible, room = update.all_feasible, size.rank + update.rank <= self.problem.max_rank
+                return Scan(units, update.power, update.feasible, n_evaluations=len(units), refine=self.refine)
+        if matrix.rows is not None:
+            update.rows = matrix.rows.additions(self.units, units)
+        gains, feasible, all_feasible = self.criterion.gains(matrix, update, size, now), update.feasible, True
+        room = size.rank + update.rank <= problem.max_rank
         if room is not True:
             feasible, all_feasible = feasible & room, False
             gains = np.where(feasible, gains, 0.0)
-        some_feasible = len(units) > 0 and (all_feasible or feasible.any())
+        elif not update.all_feasible:
+            all_feasible = False
+        some_feasible = units.size and (all_feasible or feasible.any())
         return Scan(
             units,
             gains,
             feasible,
-            n_evaluations=len(units),
-            tests=PartialTests(explained, update, size.rank, feasible, self._log_tails(units, without)),
+            n_evaluations=units.size,
+            tests=PartialTests(
+                matrix, update, size.rank, feasible, partial(self._log_tail, units, selected, without is None)
+            ),
             reason=None if some_feasible else self._why_infeasible(update),
-            nulls=None if self.permuted is None or without is not None else self.permuted.given(self._selected),
+            largest_null=None
+            if self.permuted is None or without is not None
+            else partial(self.permuted.p_value, selected),
         )
 
-    def _log_tails(self, units: Indices, without: int | None) -> LogTail:
-        """The tests in the tails of adding each unit, computed when they are needed."""
-        rows, selected = self.residuals, [unit for unit in self._selected if unit != without]
-
-        def log_tail(at: int, pillai: float, size: float, rank: float) -> float | None:
-            if rows is None:
-                return None
-            statistic, df, unit = (self.problem.n - 1 - size) * pillai, rank * self.problem.n_targets, int(units[at])
-            ahead = partial(self._ahead, unit, units) if without is None else None
-            return rows.log_tail(unit, selected, statistic, df, ahead)
-
-        return log_tail
+    def _log_tail(
+        self,
+        units: Indices,
+        selected: tuple[int, ...],
+        present: bool,
+        at: int,
+        pillai: float,
+        size: float,
+        rank: float,
+    ) -> float | None:
+        """Logarithm of the p-value in the tails of adding a unit to a selection, the present one or a part of it."""
+        if self.residuals is None:
+            return None
+        statistic, df, unit = (self.problem.n - 1 - size) * pillai, rank * self.problem.n_targets, int(units[at])
+        if not present:
+            return self.residuals.log_tail(unit, selected, statistic, df)
+        known, ahead = self.projection.basis.targets, partial(self._ahead, unit, units)
+        return self.residuals.log_tail(unit, selected, statistic, df, known, ahead)
 
     def _ahead(self, unit: int, units: Indices) -> list[int]:
         """Units that are likely to be added after a unit: forward with early dropping, while they are significant."""
         model, ahead, pool = self.copy(), list[int](), units
-        scan = model.additions(pool)
+        scan = additions_of(model, pool)
         while len(ahead) < MAX_AHEAD and model.saturated() is None and scan.tests is not None:
             pool = pool[scan.tests.significant(LIKELY) & (pool != unit)]
             model.add([unit])
-            scan = model.additions(pool)
+            scan = additions_of(model, pool)
             if not len(pool) or scan.tests is None:
                 break
             tests, size = scan.tests, len(model._selected) + 1
@@ -171,32 +191,28 @@ class LeastSquares:
 
     def removals(self, units: Indices) -> Scan:
         """Losses of removing each selected unit."""
-        if not len(units):
+        if not units.size:
             return Scan(units, np.empty(0), np.empty(0, dtype=bool))
+        matrix, size = self.matrix, self.size
         update = self._moves.removals(self.projection, units)
-        if self.explained.rows is not None:
-            update.rows = self.explained.rows.removals(self.units, units)
-        losses = self.criterion.losses(self.explained, update, self.size, self.score)
-        tests = PartialTests(self.explained, update, self.size.rank - update.rank, update.feasible)
-        return Scan(units, losses, np.ones(len(units), dtype=bool), n_evaluations=len(units), tests=tests)
+        if matrix.rows is not None:
+            update.rows = matrix.rows.removals(self.units, units)
+        losses = self.criterion.losses(matrix, update, size, self.score)
+        tests = PartialTests(matrix, update, size.rank - update.rank, update.feasible)
+        feasible = update.feasible if update.all_feasible else np.ones(units.size, dtype=bool)
+        return Scan(units, losses, feasible, n_evaluations=units.size, tests=tests)
 
     def confirm(self, units: Indices, without: int | None = None) -> Scan:
         """Gains or losses of units; all scans are exact."""
         removing = without is None and set(units.tolist()) <= set(self._selected)
-        return self.removals(units) if removing else self.additions(units, without)
+        return self.removals(units) if removing else additions_of(self, units, without)
 
     def saturated(self) -> StopReason | None:
         """Why no unit can be added: the fit is exact, or no residual degrees of freedom remain."""
-        if self._is_exact:
+        problem, matrix = self.problem, self.matrix
+        if matrix.trace >= SEPARATED if problem.sign > 0 else matrix.unexplained <= problem.exact_fit:
             return StopReason.EXACT
-        return StopReason.ROWS if self.projection.size + 1 > self.problem.max_rank else None
-
-    @property
-    def _is_exact(self) -> bool:
-        """True if the residual of every target is rounding error."""
-        if self.problem.sign > 0:
-            return self.explained.trace >= SEPARATED
-        return self.explained.unexplained <= self.problem.exact_fit
+        return StopReason.ROWS if self.size.rank + 1 > problem.max_rank else None
 
     def _why_infeasible(self, update: RankUpdate) -> StopReason:
         too_large = (update.rank > 0) & (update.rank + self.projection.size > self.problem.max_rank)
@@ -204,21 +220,22 @@ class LeastSquares:
 
     def independent(self, units: Indices) -> list[int]:
         """Units, in order, that do not depend on the selected ones or on the ones before."""
-        trial = Projection(self.problem.equations)
-        trial.add(self.units.columns(self._selected))
-        trial.add(self.units.columns(units))
+        problem = self.problem
+        trial = self._spanned_by(problem, units)
+        if trial.imprecise and problem.from_rows is not None:
+            trial = self._spanned_by(problem.from_rows(), units)
         spanning = set(trial.independent)
-        found = [unit for unit in units.tolist() if not spanning.isdisjoint(self.units.columns([unit]))]
-        if trial.imprecise and self.problem.finer is not None:
-            self._start(self.problem.finer())
-            return self.independent(units)
-        return found
+        return [unit for unit in units.tolist() if not spanning.isdisjoint(self.units.columns([unit]))]
+
+    def _spanned_by(self, problem: ScatterProblem, units: Indices) -> Projection:
+        projection = Projection(problem.equations)
+        projection.add(self.units.columns(self._selected))
+        projection.add(self.units.columns(units))
+        return projection
 
     def best_sets(self, units: Indices, max_size: int, n_best: int, ended: Callable[[], object]) -> BestSets | None:
         """The best sets of each size that can be added, by branch and bound; None if the criterion has no bounds."""
-        from dropstep.models.least_squares.subsets.search import (
-            best_sets,
-        )  # a part of the package that few searches use
+        from dropstep.models.least_squares.best_subsets import best_sets  # a part that few searches use
 
         return best_sets(self, units, max_size, n_best, ended)
 
@@ -228,7 +245,10 @@ class LeastSquares:
         """Select units."""
         self._selected.extend(units)
         self._project(units)
-        self._read()
+        if self.problem.from_rows is not None and len(units) > 1 and self.projection.imprecise:
+            self.refine()
+        else:
+            self._read()
 
     def remove(self, units: Sequence[int]) -> None:
         """Remove selected units."""
@@ -246,7 +266,7 @@ class LeastSquares:
 
     def coefficients(self, columns: Sequence[int], names: Sequence[str]) -> Coefficients:
         """Coefficients of the selected columns, in the order given, with their names."""
-        return coefficients(self.problem, self.solution(), self.explained, columns, names)
+        return coefficients(self.problem, self.solution(), self.matrix, columns, names)
 
     def solution(self) -> Solution:
         """The solution of the normal equations of the selected columns, computed once per selection."""
@@ -259,24 +279,28 @@ class LeastSquares:
         self.projection.release()
 
     def _project(self, units: Sequence[int]) -> None:
-        columns, size = self.units.columns(units), self.projection.size
-        self.projection.add(columns)
-        if self.projection.size < size + len(columns):
+        self.projection.add(self.units.columns(units))
+        if self.projection.dependent:
             spanning = set(self.projection.independent)
             self._n_dependent += sum(spanning.isdisjoint(self.units.columns([unit])) for unit in units)
 
     def _read(self) -> None:
         """Read M, the size and the score off the projection; from the rows if a Gram matrix leaves too few digits."""
-        problem, targets = self.problem, self.projection.basis.targets
-        M = problem.base + problem.sign * self.projection.explained if targets is None else targets.T @ targets
-        rows = None if self._rows is None else RowFit(self._rows, self.projection)
-        self.explained = Explained(M if self.projection.size else problem.base, problem, rows)
-        self.size = Size(float(self.projection.size), float(len(self._selected) - self._n_dependent))
-        self._solution = None
-        if problem.finer is not None and problem.sign < 0 and self.explained.smallest_share < FEW_DIGITS:
-            self._start(problem.finer())
-            return
-        self.score = self.criterion.value(self.explained, self.size)
+        problem, projection, selected = self.problem, self.projection, self._selected
+        rank, targets = len(projection.independent), projection.basis.targets
+        if not rank:
+            M = problem.base
+        elif targets is None:
+            M = problem.base + problem.sign * projection.explained
+        else:
+            M = targets.T @ targets
+        self._solution, rows = None, None if self._rows is None else RowFit(self._rows, projection)
+        self.matrix = CriterionMatrix.of(M, problem, rows)
+        self.size = Size(float(rank), float(len(selected) - self._n_dependent))
+        if problem.from_rows is not None and problem.sign < 0 and self.matrix.smallest_share < FEW_DIGITS:
+            self.refine()
+        else:
+            self.score = self.criterion.value(self.matrix, self.size)
 
     # --- precision ---------------------------------------------------------------------------------------------------
 
@@ -284,7 +308,7 @@ class LeastSquares:
         """True if some addition would leave a residual of which a Gram matrix keeps few digits."""
         if self.problem.sign > 0 or self.problem.n_targets > 1 or not len(update.feasible):
             return False
-        least = self.explained.trace - float(update.power.max())
+        least = self.matrix.trace - float(update.power.max())
         return least < FEW_DIGITS * float(self.problem.base[0, 0])
 
     def _separates(self, update: RankUpdate) -> bool:
@@ -306,73 +330,90 @@ class LeastSquares:
 
 
 class PartialTests:
-    """Partial F tests of units, by partial Wilks' lambda; of removals, if there are no tests in the tails."""
+    """Partial F tests of units, by partial Wilks' lambda; of removals, if there are no tests in the tails.
+
+    Parameters
+    ----------
+    matrix : CriterionMatrix
+    update : RankUpdate
+    size : ndarray of shape (n_units,) or float
+        Rank of the selection without each unit.
+    feasible : ndarray of bool of shape (n_units,)
+    log_tail : callable or None, default=None
+        Of the place of an addition, its Pillai's trace, the size and its rank; see `Tests.log_tail`.
+    """
 
     def __init__(
         self,
-        explained: Explained,
+        matrix: CriterionMatrix,
         update: RankUpdate,
         size: Floats | float,
         feasible: Bools,
-        log_tail: LogTail | None = None,
+        log_tail: Callable[[int, float, float, float], float | None] | None = None,
     ) -> None:
-        self._explained, self._update, self._size = explained, update, size
-        self._feasible, self._log_tail, self._adding = feasible, log_tail, log_tail is not None
-        self._of_one: dict[int, float] = {}
+        self._matrix, self._update, self._size, self._feasible, self._log_tail = (
+            matrix,
+            update,
+            size,
+            feasible,
+            log_tail,
+        )
+        self._adding, self._test = log_tail is not None, matrix.problem.test
+        alike = type(size) is float and type(update.rank) is float
+        self._alike = (float(size), float(update.rank)) if alike else None  # if they are the same for all units
+        self._known: tuple[int, float] | None = None  # partial Wilks' lambda of the unit that was tested last
 
-    @cached_property
     def _partial(self) -> Floats:
-        return self._explained.partial(self._update, adding=self._adding)
+        return self._matrix.partial(self._update, adding=self._adding)
 
     @cached_property
     def log_p_values(self) -> Floats:
         """Logarithm of the p-value of each unit given the others; 0 for what is not feasible."""
-        log_p = self._explained.problem.test.log_p_value(self._partial, self._size, self._update.rank)
+        log_p = self._test.log_p_value(self._partial(), self._size, self._update.rank)
         return np.where(self._feasible, log_p, 0.0)
 
     @property
     def ordered_by_gain(self) -> bool:
         """True if all units have the same rank, and not of several targets, whose means of R2 are no tests."""
-        if self._explained.problem.kind == "linear" and self._explained.problem.n_targets > 1:
+        problem, rank = self._matrix.problem, self._update.rank
+        if problem.kind == "linear" and problem.n_targets > 1:
             return False
-        if isinstance(self._update.rank, float):
+        if isinstance(rank, float):
             return True
-        rank = self._update.rank[self._feasible] if self._adding else self._update.rank
-        return len(np.unique(rank)) <= 1
+        return len(np.unique(rank[self._feasible] if self._adding else rank)) <= 1
 
-    def significant(self, level: float) -> NDArray[np.bool_]:
+    def significant(self, level: float) -> Bools:
         """Which units are significant at a level."""
-        test, rank = self._explained.problem.test, self._update.rank
-        if isinstance(rank, float) and isinstance(self._size, float):
-            return self._feasible & (self._partial <= test.critical(level, self._size, rank))
-        pairs = np.column_stack(np.broadcast_arrays(self._size, rank))
+        size, rank = self._size, self._update.rank
+        if self._alike is not None:
+            return self._feasible & (self._partial() <= self._test.critical(level, *self._alike))
+        pairs = np.column_stack(np.broadcast_arrays(size, rank))
         different, which = np.unique(pairs, axis=0, return_inverse=True)
-        critical = np.array([test.critical(level, k, m) for k, m in different.tolist()])
-        return np.asarray(self._feasible & (self._partial <= critical[which.ravel()]))
+        critical = np.array([self._test.critical(level, k, m) for k, m in different.tolist()])
+        return np.asarray(self._feasible & (self._partial() <= critical[which.ravel()]))
 
     def is_significant(self, at: int, level: float) -> bool:
         """Whether one of the units is significant at a level."""
-        critical = self._explained.problem.test.critical(level, _at(self._size, at), _at(self._update.rank, at))
-        return bool(self._feasible[at]) and self._partial_of(at) <= critical
+        partial, size, rank = self._of_one(at)
+        return bool(self._feasible[at]) and partial <= self._test.critical(level, size, rank)
 
     def one(self, at: int) -> PartialTest | None:
         """The partial F test of one of the units; None if it brings no independent feature."""
-        test, partial = self._explained.problem.test, self._partial_of(at)
-        return test.f_test(partial, _at(self._size, at), _at(self._update.rank, at))
+        return self._test.f_test(*self._of_one(at))
 
     def log_tail(self, at: int) -> float | None:
         """Logarithm of the p-value of an addition in the tails; None where the partial F test holds."""
         if self._log_tail is None:
             return None
-        pillai = self._explained.pillai(self._update.only(at))
-        return self._log_tail(at, pillai, _at(self._size, at), _at(self._update.rank, at))
+        _, size, rank = self._of_one(at)
+        return self._log_tail(at, self._matrix.pillai(self._update, at), size, rank)
 
-    def _partial_of(self, at: int) -> float:
-        """Partial Wilks' lambda of one of the units, computed once."""
-        if at not in self._of_one:
-            self._of_one[at] = float(self._explained.partial(self._update.only(at), adding=self._adding)[0])
-        return self._of_one[at]
-
-
-def _at(value: Floats | float, at: int) -> float:
-    return value if isinstance(value, float) else float(value[at])
+    def _of_one(self, at: int) -> tuple[float, float, float]:
+        """Partial Wilks' lambda of one of the units, the size without it, and its rank."""
+        if self._known is None or self._known[0] != at:
+            self._known = at, self._matrix.partial_of(self._update, at, adding=self._adding)
+        partial = self._known[1]
+        if self._alike is not None:
+            return partial, *self._alike
+        size, rank = np.broadcast_arrays(self._size, self._update.rank, self._feasible)[:2]
+        return partial, float(size[at]), float(rank[at])

@@ -1,8 +1,9 @@
-"""Moves: the rank updates of adding and removing units, from the residuals of a projection."""
+"""Moves: the rank updates of G by adding and removing units, from the residuals of a projection."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import groupby
 from typing import Protocol
 
@@ -11,15 +12,129 @@ from numpy.typing import NDArray
 
 from dropstep.data.columns import Columns
 from dropstep.models.base import Units
-from dropstep.models.least_squares.updates import BlockUpdate, RankUpdate, SingleUpdate, block_cholesky
 from dropstep.projection.basis import orthonormal
 from dropstep.projection.equations import NormalEquations
 from dropstep.projection.projection import Projection
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
-
 RANK_FROM_ROWS_BELOW = 1e-5  # relative pivot of a Gram matrix below which the rank is determined from the rows
+
+
+class RankUpdate:
+    """Changes of G by each of several moves: the sum of v v' over the vectors v of a unit is added or subtracted.
+
+    Attributes
+    ----------
+    rank : ndarray of shape (n_units,) or float
+        Number of independent features of each unit; one number if it is the same for all.
+    feasible : ndarray of shape (n_units,)
+        Whether a unit has independent features.
+    all_feasible : bool
+        Whether all units are.
+    rows : iterator of tuple of ndarray or None
+        Residuals and leverages of the rows after each move, in blocks, for a criterion that reads them.
+    """
+
+    rows: Iterator[tuple[Floats, Floats]] | None = None
+    power: Floats
+    """Trace of the sum of v v', of shape (n_units,)."""
+
+    def __init__(self, rank: Floats | float, feasible: NDArray[np.bool_]) -> None:
+        self.rank, self.feasible = rank, feasible
+        self.all_feasible = bool(np.logical_and.reduce(feasible))
+
+    @property
+    def vectors(self) -> Floats:
+        """The vectors, of shape (n_units, m, n_targets)."""
+        raise NotImplementedError
+
+    def only(self, at: int) -> RankUpdate:
+        """One of the moves."""
+        raise NotImplementedError
+
+
+class SingleUpdate(RankUpdate):
+    """Moves of one feature each: v = cross / sqrt(residual_ss)."""
+
+    rank: float
+
+    def __init__(self, residual_ss: Floats, cross: Floats, feasible: NDArray[np.bool_] | None = None) -> None:
+        self.rank = 1.0
+        self.feasible = np.ones(residual_ss.shape[0], dtype=bool) if feasible is None else feasible
+        self.all_feasible = feasible is None or bool(np.logical_and.reduce(feasible))
+        self._residual_ss = residual_ss if self.all_feasible else np.where(self.feasible, residual_ss, np.inf)
+        self._cross = cross
+        q = cross.shape[1]
+        self.power = (np.square(cross[:, 0]) if q == 1 else np.square(cross) @ np.ones(q)) / self._residual_ss
+
+    @property
+    def vectors(self) -> Floats:
+        return np.asarray(self._cross / np.sqrt(self._residual_ss)[:, None])[:, None, :]
+
+    def only(self, at: int) -> SingleUpdate:
+        here = slice(at, at + 1)
+        return SingleUpdate(self._residual_ss[here], self._cross[here], self.feasible[here])
+
+
+class BlockUpdate(RankUpdate):
+    """Moves of several features each."""
+
+    rank: Floats
+
+    def __init__(self, vectors: Floats, rank: Floats) -> None:
+        super().__init__(rank, rank > 0)
+        self._vectors = vectors
+
+    def replace(self, unit: int, vectors: Floats) -> None:
+        """Give one unit other vectors, one per independent feature."""
+        self.__dict__.pop("power", None)
+        self._vectors[unit] = 0.0
+        self._vectors[unit, : len(vectors)] = vectors
+        self.rank[unit], self.feasible[unit] = len(vectors), len(vectors) > 0
+        self.all_feasible = bool(np.logical_and.reduce(self.feasible))
+
+    @cached_property
+    def power(self) -> Floats:  # type: ignore[override]
+        return np.asarray(np.einsum("umt,umt->u", self._vectors, self._vectors))
+
+    @property
+    def vectors(self) -> Floats:
+        return self._vectors
+
+    def only(self, at: int) -> RankUpdate:
+        here = slice(at, at + 1)
+        return BlockUpdate(self._vectors[here], np.asarray(self.rank)[here])
+
+
+def block_cholesky(residual: Floats, cross: Floats, least: Floats) -> tuple[BlockUpdate, Floats]:
+    """Cholesky factorisation within each unit, all units at once; a feature that depends on earlier ones adds nothing.
+
+    Parameters
+    ----------
+    residual : array of shape (n_units, m, m)
+        Gram matrix of the residuals of each unit's m features.
+    cross : array of shape (n_units, m, n_targets)
+        Products of these residuals with the targets.
+    least : array of shape (n_units, m)
+        Pivots up to this value count as zero.
+
+    Returns
+    -------
+    update : BlockUpdate
+    pivots : array of shape (n_units, m)
+        Residual of each feature given the earlier ones of its unit.
+    """
+    residual, cross = np.moveaxis(residual, 0, -1).copy(), np.moveaxis(cross, 0, -1).copy()  # units contiguous
+    vectors, pivots = np.empty_like(cross), np.empty(least.T.shape)
+    for t, least_pivot in enumerate(least.T):
+        pivots[t] = residual[t, t]
+        length = np.sqrt(np.where(pivots[t] > least_pivot, pivots[t], np.inf))
+        vectors[t], w = cross[t] / length, residual[t, t + 1 :] / length
+        residual[t + 1 :, t + 1 :] -= w[:, None] * w
+        cross[t + 1 :] -= w[:, None] * vectors[t]
+    rank = (pivots > least.T).sum(axis=0).astype(np.float64)
+    return BlockUpdate(np.moveaxis(vectors, -1, 0), rank), pivots.T
 
 
 class Moves(Protocol):
@@ -60,7 +175,7 @@ class FeatureMoves:
         order = selected.argsort()
         places = order if len(units) == len(order) else order[selected.searchsorted(units, sorter=order)]
         cross, length = projection.removal_vectors(places)
-        return SingleUpdate(length, cross, np.ones(len(units), dtype=bool))
+        return SingleUpdate(length, cross)
 
     def rank(self, units: Sequence[int]) -> int:
         return int(np.count_nonzero(self._varying[list(units)]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any, Literal
 
@@ -17,8 +17,8 @@ from dropstep.data.matrices.sparse import Sparse
 from dropstep.data.moments import Moments, of_rows
 from dropstep.data.scale import CONSTANT
 from dropstep.data.table import Table, refuse_missing
-from dropstep.data.target import Categorical, Target
-from dropstep.models.least_squares.wilks import WilksTest
+from dropstep.data.target import Categorical, Target, constant_target, one_class
+from dropstep.models.tests import WilksTest
 from dropstep.projection.equations import NormalEquations, Solver
 
 Floats = NDArray[np.float64]
@@ -60,7 +60,7 @@ class Origin:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class ScatterProblem:
     """Normal equations, and the matrix M = base + sign * G that a criterion reads.
 
     G = C_A' inv(S_AA) C_A is explained by the selected features A. In a regression M = y'y - G is the residual; for
@@ -79,9 +79,22 @@ class Problem:
     separating : tuple of int
         Features with a single value within every class, but not the same in all: any criterion of class separation is
         infinite with one of them, so they count as constant, and the path has a note.
-    finer : callable or None
+    from_rows : callable or None
         Makes the same problem from the rows, for when the digits of a Gram matrix do not suffice; None if there are no
         rows, or a solver was given.
+    sign : int
+        Whether adding a feature adds to M (+1) or subtracts from it (-1).
+    n : float
+        Number of rows (sum of weights).
+    n_targets : int
+    max_rank : float
+        How many independent features the rows can estimate: each target of a regression needs a row of its own.
+    exact_fit : float
+        Share of the targets' sums of squares below which a residual is nothing but rounding.
+    total_ss : float
+        Total sum of squares of the targets.
+    test : WilksTest
+        The partial F test.
     """
 
     kind: Literal["linear", "discriminant"]
@@ -90,39 +103,41 @@ class Problem:
     df: float
     origin: Origin
     separating: tuple[int, ...] = ()
-    finer: Callable[[], Problem] | None = None
+    from_rows: Callable[[], ScatterProblem] | None = None
 
-    @cached_property
-    def sign(self) -> int:
-        """Whether adding a feature adds to M (+1) or subtracts from it (-1)."""
-        return 1 if self.kind == "discriminant" else -1
+    sign: int = field(init=False)
+    n: float = field(init=False)
+    n_targets: int = field(init=False)
+    max_rank: float = field(init=False)
+    exact_fit: float = field(init=False)
+    total_ss: float = field(init=False)
+    test: WilksTest = field(init=False)
 
-    @cached_property
-    def n(self) -> float:
-        """Number of rows (sum of weights)."""
-        return self.origin.n
+    def __post_init__(self) -> None:
+        q, is_linear = self.equations.n_targets, self.kind == "linear"
+        known = {
+            "sign": -1 if is_linear else 1,
+            "n": self.origin.n,
+            "n_targets": q,
+            "max_rank": self.df - (q if is_linear else 1) + WEIGHT_ROUNDING,
+            "exact_fit": 1e-13 if self.equations.targets is None or q > 1 else 1e-22,
+            "total_ss": float(self.base.trace()),
+            "test": WilksTest(q, self.df, is_linear),
+        }
+        self.__dict__.update(known)
 
     @property
     def n_features(self) -> int:
         return self.equations.n_features
 
-    @cached_property
-    def n_targets(self) -> int:
-        return self.equations.n_targets
+    @property
+    def varying(self) -> NDArray[np.bool_]:
+        """Which features are not constant."""
+        return self.equations.diagonal > 0
 
     @property
     def solver(self) -> Solver:
         return self.equations.solver
-
-    @cached_property
-    def max_rank(self) -> float:
-        """How many independent features the rows can estimate: each target of a regression needs a row of its own."""
-        return self.df - (self.n_targets if self.kind == "linear" else 1) + WEIGHT_ROUNDING
-
-    @cached_property
-    def exact_fit(self) -> float:
-        """Share of the targets' sums of squares below which a residual is nothing but rounding."""
-        return 1e-13 if self.equations.targets is None or self.n_targets > 1 else 1e-22
 
     @cached_property
     def scales(self) -> Floats:
@@ -135,11 +150,6 @@ class Problem:
         equations = self.equations
         exceeds = np.square(equations.cross) > r2 * np.multiply.outer(equations.diagonal, self.base.diagonal())
         return np.unique(exceeds.nonzero()[0]).tolist() if exceeds.any() else []
-
-    @cached_property
-    def test(self) -> WilksTest:
-        """The partial F test."""
-        return WilksTest(self.n_targets, self.df, self.kind == "linear")
 
 
 def choose_solver(n: int, p: int, max_features: int | None = None, *, from_all: bool = False) -> Solver:
@@ -178,14 +188,14 @@ def problem_of(
     max_features: int | None = None,
     *,
     from_all: bool = False,
-) -> Problem:
+) -> ScatterProblem:
     """The problem of explaining a target by the features of a table."""
     if solver == "auto":
         solver = solver_of(table.matrix, max_features, from_all=from_all)
         problem = problem_of(table, target, weights, solver)
         if solver == "columns":
             return problem
-        return replace(problem, finer=cache(lambda: problem_of(table, target, weights, "columns")))
+        return replace(problem, from_rows=cache(lambda: problem_of(table, target, weights, "columns")))
     if solver == "gram":
         moments, exponents = of_rows(table.matrix, target, weights, table.names)
         refuse_missing(table, moments.means[:, : moments.n_features])
@@ -203,7 +213,7 @@ def problem_of(
     return regression(sums.diagonal, columns, cross, y.T @ y, origin, y)
 
 
-def from_moments(moments: Moments, exponents: Exponents | None = None) -> Problem:
+def from_moments(moments: Moments, exponents: Exponents | None = None) -> ScatterProblem:
     """The problem that moments carry; `exponents` are those of features that were rescaled before."""
     p = moments.n_features
     scatter, means = moments.scatter, moments.means
@@ -211,11 +221,13 @@ def from_moments(moments: Moments, exponents: Exponents | None = None) -> Proble
     origin = Origin(moments.counts, means[:, :p], means[0, p:], moments.labels, exponents)
     if moments.labels is not None:
         if len(moments.labels) < 2:
-            raise ValueError(f"y has only one class ({moments.labels[0]}); at least 2 classes are required")
+            raise one_class(moments.labels[0])
         return discriminant(diagonal, scatter, origin)
     spread = np.sqrt(np.maximum(np.diagonal(scatter)[p:], 0.0))
-    if np.any(spread <= math.sqrt(moments.n_rows) * CONSTANT * np.abs(origin.target_means)):
-        raise ValueError("y is constant; pass a target that varies")
+    constant = spread <= math.sqrt(moments.n_rows) * CONSTANT * np.abs(origin.target_means)
+    if constant.any():
+        j = int(np.argmax(constant))
+        raise constant_target(j, len(spread), origin.target_means[j])
     return regression(diagonal, scatter[:p, :p], scatter[:p, p:], scatter[p:, p:], origin)
 
 
@@ -226,7 +238,7 @@ def regression(
     base: Floats,
     origin: Origin,
     targets: Floats | None = None,
-) -> Problem:
+) -> ScatterProblem:
     """Least squares with an intercept, on one or several targets."""
     n, means = origin.n, origin.means[0]
     if n < 3:
@@ -239,10 +251,10 @@ def regression(
     if np.count_nonzero(constant):
         diagonal, cross = np.where(constant, 0.0, diagonal), np.where(constant[:, None], 0.0, cross)
     equations = NormalEquations(scatter, diagonal, cross, _noise(diagonal, scatter, n * means**2), targets)
-    return Problem("linear", equations, base, n - 1, origin)
+    return ScatterProblem("linear", equations, base, n - 1, origin)
 
 
-def discriminant(diagonal: Floats, scatter: Floats | Columns, origin: Origin) -> Problem:
+def discriminant(diagonal: Floats, scatter: Floats | Columns, origin: Origin) -> ScatterProblem:
     """Separation of classes: S is the scatter within classes, C C' the scatter between them."""
     n, counts, means, labels = origin.n, origin.counts, origin.means, origin.labels
     assert labels is not None
@@ -260,7 +272,7 @@ def discriminant(diagonal: Floats, scatter: Floats | Columns, origin: Origin) ->
     constant = constant_within & ((between**2).sum(axis=1) <= (counts @ (CONSTANT * means) ** 2))
     cross = np.where(constant_within[:, None], 0.0, between @ _contrasts(np.sqrt(counts / n)))
     diagonal = np.where(constant_within, 0.0, diagonal)
-    return Problem(
+    return ScatterProblem(
         kind="discriminant",
         equations=NormalEquations(scatter, diagonal, cross, _noise(diagonal, scatter, counts @ means**2)),
         base=np.eye(len(counts) - 1),
