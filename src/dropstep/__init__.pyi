@@ -2,10 +2,12 @@
 from dropstep.backends import read as read
 from dropstep.data.moments import Moments as Moments
 from dropstep.models.estimator.family import Estimator as Estimator
-from dropstep.models.glm.family import Cox as Cox
-from dropstep.models.glm.family import Gamma as Gamma
-from dropstep.models.glm.family import Logistic as Logistic
-from dropstep.models.glm.family import Poisson as Poisson
+from dropstep.models.glm.cox import Cox as Cox
+from dropstep.models.glm.gamma import Gamma as Gamma
+from dropstep.models.glm.logistic import Logistic as Logistic
+from dropstep.models.glm.negative_binomial import NegativeBinomial as NegativeBinomial
+from dropstep.models.glm.ordinal import Ordinal as Ordinal
+from dropstep.models.glm.poisson import Poisson as Poisson
 from dropstep.models.least_squares.criteria import (
     AIC as AIC,
 )

@@ -209,16 +209,17 @@ class Parameters:
         ),
     )
     model: (
-        Literal["auto", "linear", "discriminant", "logistic", "poisson", "gamma", "cox"]
+        Literal["auto", "linear", "discriminant", "logistic", "poisson", "negative_binomial", "gamma", "ordinal", "cox"]
         | LikelihoodFamily
         | Estimator
         | Any
     ) = parameter(
         "auto",
-        "str, Logistic, Poisson, Gamma, Cox, Estimator or estimator",
+        "str, Logistic, Ordinal, Poisson, NegativeBinomial, Gamma, Cox, Estimator or estimator",
         """
-        "linear" (least squares), "discriminant" (separation of classes), "logistic", "poisson", "gamma" or "cox"; or a
-        scikit-learn estimator, whose features are selected by cross-validation. An object takes parameters, e.g.
+        "linear" (least squares), "discriminant" (separation of classes), "logistic", "ordinal", "poisson",
+        "negative_binomial", "gamma" or "cox"; or a scikit-learn estimator, whose features are selected by
+        cross-validation. An object takes parameters, e.g.
         ``Logistic(shortlist=16)`` or ``Estimator(estimator, racing=False)``. "auto" is "linear" or "discriminant": y
         holds classes if it is text, boolean, two distinct integers, or up to 32 distinct integers that occur 4 times
         each on average.

@@ -12,6 +12,7 @@ from sklearn.linear_model import GammaRegressor, LinearRegression, LogisticRegre
 from dropstep.data.frame import as_table, frame_names, is_frame, take_columns
 from dropstep.data.matrices.sparse import is_sparse
 from dropstep.data.table import Table, refuse_missing
+from dropstep.models.glm.ordinal import level_scores
 from dropstep.result import Coefficients, SelectionPath
 
 Floats = NDArray[np.float64]
@@ -40,6 +41,8 @@ def predict(path: SelectionPath, X: Any) -> NDArray[Any]:
     values = fit.linear_predictor(_selected_columns(path, X))
     if fit.classes is None:
         return np.asarray(np.exp(values)) if fit.effect in MEANS else values
+    if fit.thresholds is not None:
+        return np.asarray(np.array(fit.classes)[level_scores(values, fit).argmax(axis=1)])
     return fit.classify(values)
 
 
@@ -63,6 +66,8 @@ def to_estimator(path: SelectionPath) -> Any:
         raise ValueError(
             "scikit-learn has no Cox regression; use path.predict, or fit scikit-survival's on the columns"
         )
+    if fit.thresholds is not None:
+        raise ValueError("scikit-learn has no ordinal regression; use path.predict, or statsmodels' OrderedModel")
     make = _discriminant if fit.priors is not None else _likelihood if fit.effect is not None else _regression
     estimator = make(fit)
     estimator.n_features_in_ = len(fit.names)

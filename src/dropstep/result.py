@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import itertools
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -301,6 +302,13 @@ class Coefficients:
         Class means; None for other models than discriminant analysis.
     effect : {"odds ratio", "rate ratio", "mean ratio", "hazard ratio"} or None
         What the exponential of a coefficient is; None for least squares.
+    theta : float or None
+        Shape of the negative binomial distribution, infinite where Poisson's is adequate; None for other models.
+    thresholds, threshold_std_error : ndarray of shape (n_classes - 1,) or None
+        Values of the linear predictor that divide the levels of an ordinal model, and their standard errors: the
+        probability of a level up to the k-th is that of a value below ``thresholds[k] - X @ coef``. None for others.
+    link : {"logit", "probit", "cloglog"} or None
+        Link of an ordinal model; None for others.
 
     Examples
     --------
@@ -326,6 +334,10 @@ class Coefficients:
     priors: Floats | None = None
     means: Floats | None = None
     effect: str | None = None
+    theta: float | None = None
+    thresholds: Floats | None = None
+    threshold_std_error: Floats | None = None
+    link: str | None = None
 
     def rows(self) -> list[Coefficient]:
         """The table of coefficients: for each target the intercept, then the columns.
@@ -335,15 +347,14 @@ class Coefficients:
         list of Coefficient
             One row per target and coefficient.
         """
-        names = self.names if self.intercept is None else (INTERCEPT, *self.names)
-        estimates = _bordered(self.intercept, self.coef)
+        names, estimates = (*self._leading_names, *self.names), self._estimates
         if self.std_error is None:
             return [
                 Coefficient(target, name, value, None, None, None)
                 for target, line in zip(self.targets, estimates.tolist(), strict=True)
                 for name, value in zip(names, line, strict=True)
             ]
-        errors = _bordered(self.intercept_std_error, self.std_error)
+        errors = self._errors
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = estimates / errors
         tables = (estimates, errors, ratios, self._p_values(ratios))
@@ -353,6 +364,29 @@ class Coefficients:
             for target, line in zip(self.targets, lines, strict=True)
             for name, *numbers in zip(names, *line, strict=True)
         ]
+
+    @property
+    def _leading_names(self) -> tuple[str, ...]:
+        """Name of the intercept, or names of the thresholds, such as "low | high"."""
+        if self.thresholds is not None and self.classes is not None:
+            labels = (f"{label:g}" if isinstance(label, float) else str(label) for label in self.classes)
+            return tuple(f"{a} | {b}" for a, b in itertools.pairwise(labels))
+        return () if self.intercept is None else (INTERCEPT,)
+
+    @property
+    def _estimates(self) -> Floats:
+        """Coefficients after the intercept or the thresholds, one row per target."""
+        if self.thresholds is not None:
+            return np.concatenate([self.thresholds, self.coef])[None, :]
+        return _bordered(self.intercept, self.coef)
+
+    @property
+    def _errors(self) -> Floats:
+        """The standard errors of the same."""
+        assert self.std_error is not None
+        if self.threshold_std_error is not None:
+            return np.concatenate([self.threshold_std_error, self.std_error])[None, :]
+        return _bordered(self.intercept_std_error, self.std_error)
 
     def _p_values(self, ratios: Floats) -> Floats:
         """Two-sided p-values; NaN where the ratio is."""
@@ -396,8 +430,7 @@ class Coefficients:
             return None
         tail = (1 + level) / 2
         z = float(special.ndtri(tail) if self.statistic == "z" else special.stdtrit(self.df_resid, tail))
-        estimates = _bordered(self.intercept, self.coef).ravel()
-        errors = _bordered(self.intercept_std_error, self.std_error).ravel()
+        estimates, errors = self._estimates.ravel(), self._errors.ravel()
         with np.errstate(over="ignore"):
             return np.exp(np.column_stack([estimates, estimates - z * errors, estimates + z * errors]))
 

@@ -68,6 +68,9 @@ VALUES = {
     "logit": "logistic",
     "binomial": "logistic",
     "coxph": "cox",
+    "glm.nb": "negative_binomial",
+    "negbin": "negative_binomial",
+    "polr": "ordinal",
 }
 
 

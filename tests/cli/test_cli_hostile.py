@@ -120,7 +120,8 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("file", BOMBS)
-def test_a_compressed_table_takes_memory_in_proportion(folder, file):
+def test_a_compressed_table_takes_memory_in_proportion(folder, monkeypatch, file):
+    monkeypatch.setenv("DROPSTEP_LARGE_FILE", str(2**27))
     write, expected, sentence = BOMBS[file]
     write(file)
     assert Path(file).stat().st_size < 2**20
@@ -192,17 +193,16 @@ def test_names_cannot_control_the_terminal(folder, capsys):
 # --- tables without features, and other numerals ---------------------------------------------------------------------
 
 
-def test_a_file_whose_only_column_identifies_rows_selects_nothing(folder, capsys, monkeypatch):
+def test_a_file_whose_only_column_identifies_rows_is_refused(folder, capsys, monkeypatch):
     rng = np.random.default_rng(0)
     Path("id.csv").write_text("id,y\n" + "".join(f"P{i:03d},{rng.normal():.4f}\n" for i in range(60)))
-    path = select("id.csv", "y")
-    assert path.selected == ()
-    assert path.notes == ("ignored text columns with too many levels, probably identifiers: 'id' (60 levels)",)
-    monkeypatch.setenv("DROPSTEP_LARGE_FILE", "1")
-    code, out, err = run(capsys, "select id.csv --target y")
-    assert code == 0
-    assert "None of the 1 feature is selected." in out
-    assert err == f"note: {path.notes[0]}\n"
+    for size in ("1", "1000000"):
+        monkeypatch.setenv("DROPSTEP_LARGE_FILE", size)
+        with pytest.raises(ValueError, match=r"^no feature remains: .* identifiers: 'id' \(60 levels\)$"):
+            select("id.csv", "y")
+        code, _, err = run(capsys, "select id.csv --target y")
+        assert code == 2
+        assert "no feature remains" in err
 
 
 @pytest.mark.parametrize("size", ["1", "1000000"])

@@ -79,6 +79,7 @@ def test_a_plan_and_a_report(file: str, capsys: Any, folder: Any) -> None:
         ("--model logistic", "the following arguments are required: --target"),
         ("--target ill --model logstic", "unknown model 'logstic'; did you mean 'logistic'? choose from auto, linear"),
         ("--target ill --model logistic:shortlist=0", "shortlist must be None or a whole number from 1; got 0"),
+        ("--target ill --model ordinal:link=log", "link must be one of 'logit', 'probit', 'cloglog'; got 'log'"),
         ("--target ill --model logistic:width=3", "logistic takes shortlist; got 'width'"),
         ("--model cox:ties=exact --time days --event died", "ties must be 'efron' or 'breslow'; got 'exact'"),
         ("--model cox --time days --event claims", "event must be 0 (censored) or 1; got"),

@@ -176,7 +176,7 @@ def test_missing_values_are_an_explicit_choice(folder, capsys):
 
 def test_what_the_options_ask_of_columns(people, capsys):
     for options, sentence in {
-        "--weights noise": "--weights must not be negative; its minimum is",
+        "--weights noise": "--weights must not be negative; it is",
         "--weights town": "--weights town: the column must be numeric; got text",
         "--include born": "'born' holds dates or lists, which cannot be features",
         "--include code": "include forces in 119 features, but 120 rows can estimate 118 at most",

@@ -1,4 +1,5 @@
-# Writes the golden files glm_*.json: what R says about selection by step() for glm and coxph, and about their fits.
+# Writes the golden files glm_*.json: what R says about selection by step() for glm and coxph, by refits of glm.nb and
+# polr, and about their fits.
 #
 #     Rscript tests/golden/make_glm.R
 #
@@ -31,15 +32,49 @@ cox_fitter <- function(ties, strata = NULL) function(frame, features) {
   do.call(coxph, list(formula = formula(text), data = frame, ties = ties, control = tight_cox))
 }
 
+# glm.nb estimates theta in every fit; step() would hold it fixed.
+nb_fitter <- function(offset = NULL) function(frame, features) {
+  frame$.offset <- if (is.null(offset)) 0 else offset
+  text <- paste("y ~", right_side(features), "+ offset(.offset)")
+  suppressWarnings(do.call(glm.nb, list(formula = formula(text), data = frame, control = tight)))
+}
+polr_fitter <- function(method, weights = NULL) function(frame, features) {
+  frame$.weights <- if (is.null(weights)) 1 else weights
+  frame$y <- factor(frame$y)
+  suppressWarnings(do.call(polr, list(formula = formula(paste("y ~", right_side(features))), data = frame,
+                                      weights = quote(.weights), method = method, Hess = TRUE,
+                                      control = list(reltol = 1e-15, maxit = 5000))))
+}
+
 # Fisher scoring for gamma converges linearly, and the deviance long before the coefficients: 60 more iterations.
 refined <- function(fit) {
-  if (inherits(fit, "coxph") || fit$family$family != "Gamma") return(fit)
+  if (inherits(fit, c("coxph", "polr", "negbin")) || fit$family$family != "Gamma") return(fit)
   suppressWarnings(update(fit, start = coef(fit), control = glm.control(epsilon = 1e-300, maxit = 60)))
+}
+
+# polr differentiates numerically, which needs columns of one scale: those of the table follow by a linear map.
+polr_errors <- function(fit) {
+  p <- length(coef(fit)); m <- length(fit$zeta)
+  if (!p) return(unname(sqrt(diag(vcov(fit)))))
+  frame <- data.frame(y = fit$model[[1]], .weights = fit$model[["(weights)"]], scale(fit$model[names(coef(fit))]))
+  centre <- colMeans(fit$model[names(coef(fit))]); size <- apply(fit$model[names(coef(fit))], 2, sd)
+  text <- paste("y ~", paste(names(coef(fit)), collapse = " + "))
+  scaled <- do.call(polr, list(formula = formula(text), data = frame, weights = quote(.weights), method = fit$method,
+                               Hess = TRUE, control = list(reltol = 1e-15, maxit = 5000)))
+  map <- rbind(cbind(matrix(centre / size, m, p, byrow = TRUE), diag(m)), cbind(diag(1 / size, p), matrix(0, p, m)))
+  unname(sqrt(diag(map %*% vcov(scaled) %*% t(map))))
 }
 
 describe <- function(fit) {
   fit <- refined(fit)
   cox <- inherits(fit, "coxph")
+  if (inherits(fit, "polr")) {
+    return(list(loglik = as.numeric(logLik(fit)), deviance = deviance(fit),
+                coef = values(unname(c(fit$zeta, coef(fit)))), std_error = values(polr_errors(fit))))
+  }
+  if (inherits(fit, "negbin"))
+    return(list(loglik = as.numeric(logLik(fit)), theta = fit$theta, coef = values(unname(coef(fit))),
+                std_error = values(unname(sqrt(diag(vcov(fit)))))))
   if (!length(coef(fit))) return(list(loglik = as.numeric(logLik(fit)), deviance = -2 * as.numeric(logLik(fit))))
   list(loglik = as.numeric(logLik(fit)), deviance = if (cox) -2 * as.numeric(logLik(fit)) else deviance(fit),
        coef = values(unname(coef(fit))), std_error = values(unname(sqrt(diag(vcov(fit))))))
@@ -148,3 +183,31 @@ pbc0 <- na.omit(pbc[, c("time", "status", "trt", "age", "edema", "bili", "chol",
                         "trig", "platelet", "protime", "stage")])
 golden("pbc", "cox", pbc0[, -(1:2)], survival_of(pbc0, pbc0$status == 2), cox_fitter("efron"), sum(pbc0$status == 2),
        "survival::pbc, complete rows, death, Efron's ties", extra = list(ties = "efron"))
+
+X <- indicators(quine[, c("Eth", "Sex", "Age", "Lrn")])
+golden("quine_nb", "negative_binomial", X, list(y = quine$Days), nb_fitter(), nrow(quine),
+       "MASS::quine: days of absence from school; factors as indicators", check_step = FALSE)
+X <- indicators(epil[, c("trt", "base", "age", "V4", "period", "lbase", "lage")])
+golden("epil_nb", "negative_binomial", X, list(y = epil$y), nb_fitter(), nrow(epil), "MASS::epil: seizures",
+       check_step = FALSE)
+X <- model.matrix(~ wool * tension, warpbreaks)[, -1]
+golden("warpbreaks_nb", "negative_binomial", X, list(y = warpbreaks$breaks), nb_fitter(), nrow(warpbreaks),
+       "datasets::warpbreaks: breaks of yarn; factors and their products as indicators", check_step = FALSE)
+X <- indicators(epil[, c("trt", "age", "V4", "period")])
+golden("epil_rate_nb", "negative_binomial", X, list(y = epil$y), nb_fitter(log(epil$base)), nrow(epil),
+       "MASS::epil: seizures, with the log of those before the trial as offset", check_step = FALSE,
+       extra = list(offset = values(log(epil$base))))
+
+X <- indicators(data.frame(lapply(housing[, c("Infl", "Type", "Cont")], factor, ordered = FALSE)))
+golden("housing", "ordinal", X, list(y = as.integer(housing$Sat)), polr_fitter("logistic", housing$Freq),
+       sum(housing$Freq), "MASS::housing: satisfaction, with frequencies; factors as indicators", check_step = FALSE,
+       extra = list(link = "logit", sample_weight = values(housing$Freq)))
+golden("pbc_stage", "ordinal", pbc0[, 3:14], list(y = pbc0$stage), polr_fitter("logistic"), nrow(pbc0),
+       "survival::pbc, complete rows: histologic stage", check_step = FALSE, extra = list(link = "logit"))
+X <- indicators(quine[, c("Eth", "Sex", "Lrn", "Days")])
+golden("quine_age", "ordinal", X, list(y = as.integer(quine$Age)), polr_fitter("probit"), nrow(quine),
+       "MASS::quine: age group; factors as indicators", check_step = FALSE, extra = list(link = "probit"))
+active <- na.omit(survey[, c("Exer", "Sex", "Wr.Hnd", "Pulse", "Height", "Age")])
+level <- match(active$Exer, c("None", "Some", "Freq"))
+golden("survey_exer", "ordinal", indicators(active[, -1]), list(y = level), polr_fitter("cloglog"), nrow(active),
+       "MASS::survey, complete rows: exercise", check_step = FALSE, extra = list(link = "cloglog"))

@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from dropstep import select, stability
 from dropstep.data.response import Survival
+from dropstep.models.glm.cox import concordance
 from dropstep.report.verdict import next_step, unstable, verdict
 from dropstep.resampling.assess import (
     MAX_REPEATED,
@@ -25,7 +26,6 @@ from dropstep.resampling.assess import (
     few_rows,
     with_equivalents,
 )
-from dropstep.resampling.refits import concordance
 from dropstep.result import ALL, NONE, SELECTION, Evidence, HeldOut, compare_folds
 
 

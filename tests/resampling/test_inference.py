@@ -19,11 +19,12 @@ from dropstep.data.response import Survival
 from dropstep.data.sample import PerRow
 from dropstep.data.table import Table
 from dropstep.data.target import Categorical, Continuous
+from dropstep.models.glm.cox import concordance
 from dropstep.parameters import Parameters
 from dropstep.resampling import refits
 from dropstep.resampling.holdout import score_held_out
 from dropstep.resampling.inference import aggregated
-from dropstep.resampling.refits import METRICS, concordance, metric
+from dropstep.resampling.refits import METRICS, metric
 from dropstep.resampling.resampler import Resampler
 from reference import inference as reference
 
@@ -47,6 +48,8 @@ def problem(model, n=200, seed=0):
         "poisson": rng.poisson(np.exp(eta)),
         "gamma": rng.gamma(3, np.exp(eta)),
         "cox": np.column_stack([rng.exponential(np.exp(-eta)), rng.random(n) < 0.8]),
+        "ordinal": np.digitize(eta + rng.logistic(size=n), [-1.0, 0.5]),
+        "negative_binomial": rng.poisson(np.exp(eta) * rng.gamma(2.0, 0.5, size=n)),
     }
     return X, targets[model]
 

@@ -27,7 +27,7 @@ from dropstep.data.sample import Features, PerRow, Sample
 from dropstep.data.table import Table
 from dropstep.data.target import Categorical
 from dropstep.models.families import as_family
-from dropstep.models.glm.family import Cox
+from dropstep.models.glm.cox import Cox
 from dropstep.parameters import Parameters
 from dropstep.wording import counted, quoted, shortened
 
@@ -194,13 +194,19 @@ def _design_of(source: Any, args: argparse.Namespace) -> Design:
     ):
         source.restrict(source.names)
         return _design_of(source, args)  # rows below the first ones have other types
+    for column in (columns[j] for j in roles.targets):
+        if column.kind in ("date", "other"):
+            raise ValueError(
+                f"--target {shortened(column.name)}: dates and lists cannot be a target; derive a number first"
+            )
     notes = [in_options(note) for note in source.notes]
     features, missing = complete(columns, usable(columns, roles, notes), roles, args.missing, notes)
     if not features:
         raise ValueError(f"{source.shown}: no feature remains; every column except the target is ignored")
     targets, family = tuple(columns[j] for j in roles.targets), as_family(args.model)
     y = _survival(*targets) if isinstance(family, Cox) else _target_values(targets)
-    rows = _rows(roles, columns)
+    numbered = roles.row_groups is not None and types[roles.row_groups].kind == "number"
+    rows = _rows(roles, columns, numbered=numbered and roles.row_groups not in roles.categorical)
     parameters: dict[str, Any] = {
         "include": [columns[j].name for j in roles.include] or None,
         "groups": [[columns[j].name for j in group] for group in roles.groups] or None,
@@ -246,23 +252,24 @@ def _roles(source: Any, args: argparse.Namespace) -> Roles:
         ) from None
 
 
-def _rows(roles: Roles, columns: Sequence[Column]) -> PerRow:
-    """What the options name per row."""
+def _rows(roles: Roles, columns: Sequence[Column], *, numbered: bool) -> PerRow:
+    """What the options name per row; groups of rows that are numbered have numbers, unless these would lose digits."""
+    groups = None if roles.row_groups is None else _labels(columns[roles.row_groups])
+    if groups is not None and numbered:
+        numbers = np.asarray(groups, dtype=np.float64)
+        levels = columns[roles.row_groups or 0].levels
+        groups = numbers if len(set(map(float, levels))) == len(levels) else groups
     return PerRow(
         None if roles.weights is None else _numbers("--weights", columns[roles.weights]),
         None if roles.offset is None else _numbers("--offset", columns[roles.offset]),
         None if roles.strata is None else _labels(columns[roles.strata]),
-        None if roles.row_groups is None else _labels(columns[roles.row_groups]),
+        groups,
     )
 
 
 def _target_values(targets: Sequence[Column]) -> NDArray[Any]:
     """Numbers, one column per target, or the labels of one target; raises if a target is constant."""
     for column in targets:
-        if column.kind in ("date", "other"):
-            raise ValueError(
-                f"--target {shortened(column.name)}: dates and lists cannot be a target; derive a number first"
-            )
         if column.is_category and len(targets) > 1:
             raise ValueError(f"--target: several targets must be numbers, but {quoted(column.name)} is text")
         present = column.values[~(column.missing | column.infinite)]

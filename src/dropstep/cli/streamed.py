@@ -21,7 +21,7 @@ from dropstep.cli.usable import refuse_mixed
 from dropstep.data.sample import Features, PerRow, Sample
 from dropstep.data.source import ColumnType, fits
 from dropstep.models.families import as_family
-from dropstep.models.glm.family import Logistic, Poisson
+from dropstep.models.glm.family import LikelihoodFamily
 from dropstep.models.least_squares.family import LeastSquaresFamily
 from dropstep.parameters import Parameters
 from dropstep.wording import listed
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 def any_design(args: argparse.Namespace, progress: Progress) -> AnyDesign:
     """The design of a file: in memory if its rows fit, or else in blocks, if the model allows it."""
     progress.update(f"reading {args.file}")
-    source = open_source(args)
-    allowed = isinstance(as_family(args.model), LeastSquaresFamily | Logistic | Poisson)
+    source, family = open_source(args), as_family(args.model)
+    allowed = isinstance(family, LeastSquaresFamily) or (isinstance(family, LikelihoodFamily) and family.in_blocks)
     return streamed_design(source, args, progress) if allowed and not fits(source) else design_of(source, args)
 
 
@@ -163,7 +163,7 @@ def _design_of(source: ArrowSource, args: argparse.Namespace, progress: Progress
     lines = zip(kinds, roles.names(kept, len(kinds)), strict=True)
     text = {kinds[j].name for j in roles.categorical}
     listing = tuple(ColumnLine(c.name, "text" if c.name in text else KINDS[c.kind], role) for c, role in lines)
-    return StreamedDesign(args.file, source, sample, listing, parameters, (*map(in_options, source.notes), *notes))
+    return StreamedDesign(args.file, source, sample, listing, parameters, tuple(notes))
 
 
 def _check_options(args: argparse.Namespace) -> None:

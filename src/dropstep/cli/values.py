@@ -21,6 +21,7 @@ from dropstep.synonyms import alias_of, did_you_mean
 
 RULES = {"permutation": Permutation, "knockoffs": Knockoffs}
 SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
+CHOICES = ("Ties", "Link", "Dispersion")  # types of parameters that are one of some values
 FLAGS = {"": True, "true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 HALVES = Domain(
@@ -98,13 +99,13 @@ def _parameters_of(kind: Any) -> dict[str, str]:
     """Parameters of a class that can be written as text, and their types."""
     fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
     types = {field.name: str(field.type) for field in fields if field.init}
-    return {name: of for name, of in types.items() if of.split(" |")[0] in ("float", "int", "bool", "Ties")}
+    return {name: of for name, of in types.items() if of.split(" |")[0] in ("float", "int", "bool", *CHOICES)}
 
 
 def _value(key: str, text: str, kind: str) -> float | int | bool | str | None:
     """A parameter of a type."""
-    if kind == "Ties":
-        return text
+    if kind in CHOICES:
+        return int(text) if text.isdecimal() else text
     if kind.endswith("None") and text == "none":
         return None
     if kind == "bool":

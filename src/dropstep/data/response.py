@@ -1,4 +1,4 @@
-"""Responses of likelihoods: counts, positive numbers and survival times, and what else is given per row."""
+"""Survival times, and what else likelihoods are given per row."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.data.table import missing_offset
-from dropstep.data.target import Continuous, as_target
 
 Floats = NDArray[np.float64]
 
@@ -32,38 +31,6 @@ class Survival:
     def at(self, rows: NDArray[Any]) -> Survival:
         """The times of some rows."""
         return Survival(self.time[rows], self.event[rows])
-
-
-def as_numbers(y: Any, n_rows: int, model: str, weights: Floats | None) -> Floats:
-    """Validate a response of numbers: not negative for model "poisson", positive for model "gamma".
-
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,)
-    n_rows : int
-        Number of rows of X.
-    model : {"poisson", "gamma"}
-    weights : ndarray of shape (n_samples,) or None
-        Row weights; rows of weight zero are not checked.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-    """
-    target = as_target(y, n_rows, "linear", weights)
-    assert isinstance(target, Continuous)
-    if target.values.shape[1] > 1:
-        raise ValueError(f"y has {target.values.shape[1]} columns; model={model!r} requires one column of numbers")
-    values = target.values[:, 0]
-    least = float((values if weights is None else values[weights > 0]).min())
-    if model == "poisson" and least < 0:
-        raise ValueError(f"y must contain counts, which are not negative; its minimum is {least:g}; use model='linear'")
-    if model == "gamma" and least <= 0:
-        raise ValueError(
-            f"y must be positive for model='gamma'; its minimum is {least:g}; remove these rows, or use "
-            "model='poisson' for counts and model='linear' otherwise"
-        )
-    return values
 
 
 def as_survival(y: Any, n_rows: int) -> Survival:

@@ -6,7 +6,13 @@ from typing import Any
 
 from dropstep.models.base import Family
 from dropstep.models.estimator.family import Estimator, is_estimator
-from dropstep.models.glm.family import Cox, Gamma, LikelihoodFamily, Logistic, Poisson
+from dropstep.models.glm.cox import Cox
+from dropstep.models.glm.family import LikelihoodFamily
+from dropstep.models.glm.gamma import Gamma
+from dropstep.models.glm.logistic import Logistic
+from dropstep.models.glm.negative_binomial import NegativeBinomial
+from dropstep.models.glm.ordinal import Ordinal
+from dropstep.models.glm.poisson import Poisson
 from dropstep.models.least_squares.family import LeastSquaresFamily
 from dropstep.synonyms import did_you_mean
 
@@ -16,7 +22,9 @@ FAMILIES: dict[str, Family] = {
     "discriminant": LeastSquaresFamily("discriminant"),
     "logistic": Logistic(),
     "poisson": Poisson(),
+    "negative_binomial": NegativeBinomial(),
     "gamma": Gamma(),
+    "ordinal": Ordinal(),
     "cox": Cox(),
 }
 MODELS = tuple(FAMILIES)

@@ -21,6 +21,9 @@ MODELS = {
     "discriminant": "discriminant analysis for a categorical target",
     "logistic": "logistic regression, multinomial for more than two classes; candidates are ranked by the score test",
     "poisson": "Poisson regression of counts, with log link; candidates are ranked by the score test",
+    "negative_binomial": "negative binomial regression of overdispersed counts, with log link; candidates are ranked "
+    "by the score test",
+    "ordinal": "ordinal regression, with the same coefficients for all levels; candidates are ranked by the score test",
     "gamma": "gamma regression of positive numbers, with log link; candidates are ranked by the score test",
     "cox": "Cox regression of survival times; candidates are ranked by the score test",
 }

@@ -32,6 +32,8 @@ MODELS = {
     "discriminant": "linear discriminant analysis",
     "logistic": "logistic regression",
     "poisson": "Poisson regression",
+    "negative_binomial": "negative binomial regression",
+    "ordinal": "ordinal regression",
     "gamma": "gamma regression with log link",
     "cox": "Cox regression",
 }

@@ -9,10 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.data.division import Observations
-from dropstep.data.response import Survival
 from dropstep.data.sample import PerRow, Sample
 from dropstep.data.table import Table
-from dropstep.data.target import Categorical
 from dropstep.resampling.inference import INFERRED, Inference, infer_on
 from dropstep.resampling.refits import METRICS, metric, parameters_of
 from dropstep.resampling.resampler import Resampler
@@ -56,16 +54,16 @@ def score_held_out(path: SelectionPath, X: Any, y: Any, rows: PerRow) -> Holdout
         sample.n_rows,
         METRICS[path.model],
         metric(path.model, path.coefficients, _encoded(path, sample)),
-        _baseline(sample),
+        _baseline(sample, METRICS[path.model]),
         infer_on(path, sample) if inferred else None,
     )
 
 
-def _baseline(sample: Sample) -> float:
-    if isinstance(sample.target, Categorical):
+def _baseline(sample: Sample, metric: str) -> float:
+    if metric == "accuracy":
         counts = np.bincount(sample.target.codes, sample.weights)
         return float(counts.max() / counts.sum())
-    return 0.5 if isinstance(sample.target, Survival) else 0.0
+    return 0.5 if metric == "concordance" else 0.0
 
 
 def _encoded(path: SelectionPath, sample: Sample) -> Sample:

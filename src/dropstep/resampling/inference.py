@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 Covariance = Literal["robust", "model"]
 
 COVARIANCES = ("robust", "model")
-INFERRED = ("linear", "logistic", "poisson", "gamma", "cox")
+INFERRED = ("linear", "logistic", "poisson", "negative_binomial", "gamma", "cox")
 MAX_CHANCE = 1e-6  # probability of a coincidence beyond which rows are those of the selection
 INSTEAD = "which biases inference; pass rows that did not, or split=0.5 to repeat the selection on a part"
 LEAST_QUANTILE = 0.05  # gamma_min of Meinshausen, Meier and Buehlmann (2009)
@@ -150,7 +150,7 @@ def infer(
     Parameters
     ----------
     path : SelectionPath
-        A path of model "linear", "logistic" (two classes), "poisson", "gamma" or "cox".
+        A path of model "linear", "logistic" (two classes), "poisson", "negative_binomial", "gamma" or "cox".
     X : array-like or frame of shape (n_samples, n_features)
         Without `split`: rows that took no part in the selection; rows that did are refused. With `split`: the rows of
         the selection.
@@ -436,7 +436,7 @@ def _changes(found: Coefficients, model: Any, sample: Sample, values: Floats, co
     eta, scale = values @ coef + (0.0 if found.intercept is None else found.intercept), values.std(axis=0)
     Z = np.column_stack([np.ones((len(values), first)), (values - values.mean(axis=0)) / scale])
     if isinstance(family, LikelihoodFamily):
-        local, rows = family.local(sample, eta + as_offset(sample.offset, len(eta)))
+        local, rows = family.local(sample, eta + as_offset(sample.offset, len(eta)), found)
         Z = Z[rows]
         scores, information = local.scores(Z), local.gram(Z)
         variances = local.weights[:, 0, 0] if isinstance(local, Pointwise) else np.zeros(len(rows))

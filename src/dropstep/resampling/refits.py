@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from dropstep.data.response import Survival
 from dropstep.data.sample import Sample
 from dropstep.data.table import Table
 from dropstep.data.target import Categorical, Continuous
 from dropstep.models.evaluation import predictor, row_weights
-from dropstep.models.families import as_family
+from dropstep.models.families import FAMILIES, as_family
 from dropstep.models.glm.family import LikelihoodFamily
 from dropstep.parameters import RESOURCES, Parameters
 from dropstep.result import Coefficients, SelectionPath, feature_names
@@ -28,16 +27,13 @@ MODELS = {
     "discriminant": "LDA",
     "logistic": "logistic regression",
     "poisson": "Poisson regression",
+    "negative_binomial": "negative binomial regression",
+    "ordinal": "ordinal regression",
     "gamma": "gamma regression",
     "cox": "Cox regression",
 }
-METRICS = {
-    "linear": "r2",
-    "discriminant": "accuracy",
-    "logistic": "accuracy",
-    "poisson": "explained deviance",
-    "gamma": "explained deviance",
-    "cox": "concordance",
+METRICS = {"linear": "r2", "discriminant": "accuracy"} | {
+    name: family.metric for name, family in FAMILIES.items() if isinstance(family, LikelihoodFamily)
 }
 
 
@@ -102,44 +98,11 @@ def metric(kind: str, fitted: Coefficients, sample: Sample) -> float:
     weights, scores = row_weights(sample, rows), predictor(sample, rows, fitted).reshape(n, -1)
     if sample.offset is not None:
         scores = scores + np.asarray(sample.offset, dtype=np.float64)[:, None]
-    if isinstance(target, Survival):
-        return concordance(target, scores[:, 0], weights, sample.strata)
+    family = as_family(kind)
+    if isinstance(family, LikelihoodFamily):
+        return family.measure(sample, scores, fitted)
     if isinstance(target, Categorical):
         return float(np.average(fitted.classify(scores) == target.labels[target.codes], weights=weights))
-    if kind == "linear":
-        centre = np.average(target.values, axis=0, weights=weights)
-        squares = [weights @ (target.values - m) ** 2 for m in (scores, centre)]
-        return 1 - float(np.mean(squares[0] / squares[1]))
-    exposure = np.ones(n) if sample.offset is None else np.exp(np.asarray(sample.offset, dtype=np.float64))
-    if kind == "poisson":  # the maximum likelihood without features
-        null = exposure * (weights @ target / (weights @ exposure))
-    else:
-        null = exposure * np.average(target / exposure, weights=weights)
-    with np.errstate(over="ignore"):  # of fits that diverge
-        means = np.exp(scores[:, 0]), null
-        deviances = [float(weights @ _deviance(kind, target, mean)) for mean in means]
-    return 1 - deviances[0] / deviances[1]
-
-
-def _deviance(kind: str, y: Floats, mean: Floats) -> Floats:
-    if kind == "poisson":
-        return np.asarray(2 * special.kl_div(y, mean))
-    return np.asarray(2 * ((y - mean) / mean - np.log(y / mean)))
-
-
-def concordance(target: Survival, risk: Floats, weights: Floats | None = None, strata: Any = None) -> float:
-    """Harrell's c: share of the usable pairs in which the row with the earlier event has the larger risk.
-
-    A row that is censored at the time of an event has outlived it. Pairs of different strata are not usable.
-    """
-    w = np.ones(len(risk)) if weights is None else weights
-    stratum = np.zeros(len(risk), dtype=np.intp)
-    if strata is not None:
-        stratum = np.unique(np.asarray(strata).astype(str), return_inverse=True)[1].ravel()
-    concordant = usable = 0.0
-    for i in np.flatnonzero(target.event):
-        outlives = (target.time > target.time[i]) | ((target.time == target.time[i]) & ~target.event)
-        outlives &= stratum == stratum[i]
-        usable += w[i] * w[outlives].sum()
-        concordant += w[i] * w[outlives] @ ((risk[outlives] < risk[i]) + 0.5 * (risk[outlives] == risk[i]))
-    return float(concordant / usable) if usable else 0.5
+    centre = np.average(target.values, axis=0, weights=weights)
+    squares = [weights @ (target.values - m) ** 2 for m in (scores, centre)]
+    return 1 - float(np.mean(squares[0] / squares[1]))

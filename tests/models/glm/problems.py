@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dropstep import Cox, Gamma, Logistic, Poisson, select
+from dropstep import Cox, Gamma, Logistic, NegativeBinomial, Ordinal, Poisson, select
 from dropstep.data.sample import PerRow
 from dropstep.models.base import Choices, Units
 from dropstep.models.glm.model import GeneralizedLinear
@@ -15,7 +15,15 @@ from dropstep.parameters import Parameters
 from reference.glm.fits import Data
 
 KINDS = ("logistic", "multinomial", "poisson", "gamma", "cox", "breslow")
-FAMILIES = {"logistic": Logistic, "multinomial": Logistic, "poisson": Poisson, "gamma": Gamma}
+NUISANCE = ("negative_binomial", "ordinal", "probit", "cloglog")  # kinds with nuisance parameters
+LINKS = {"ordinal": "logit", "probit": "probit", "cloglog": "cloglog"}
+FAMILIES = {
+    "logistic": Logistic,
+    "multinomial": Logistic,
+    "poisson": Poisson,
+    "gamma": Gamma,
+    "negative_binomial": NegativeBinomial,
+}
 
 
 @dataclass(frozen=True)
@@ -30,6 +38,8 @@ class RandomProblem:
     def family(self, shortlist: int | None = None) -> Any:
         if self.data.kind == "cox":
             return Cox(shortlist, ties=self.data.ties)
+        if self.kind in LINKS:
+            return Ordinal(shortlist, link=LINKS[self.kind])
         return FAMILIES[self.kind](shortlist)
 
     def model(self, criterion: str = "aic", groups: list[list[int]] | None = None) -> GeneralizedLinear:
@@ -63,7 +73,7 @@ def problem(kind: str, seed: int, n: int = 40, p: int = 6, *, plain: bool = Fals
 
 
 def hash_of(kind: str) -> int:
-    return KINDS.index(kind)
+    return (*KINDS, *NUISANCE).index(kind)
 
 
 def ugly(rng: np.random.Generator, X: Any) -> None:
@@ -92,6 +102,11 @@ def response(rng: np.random.Generator, kind: str, eta: Any) -> Any:
         return rng.poisson(np.exp(np.clip(eta, None, 3))).astype(float)
     if kind == "gamma":
         return rng.gamma(2.0, np.exp(eta) / 2)
+    if kind == "negative_binomial":
+        return rng.poisson(np.exp(np.clip(eta, None, 3)) * rng.gamma(2.0, 0.5, size=n)).astype(float)
+    if kind in LINKS:
+        latent = {"ordinal": rng.logistic, "probit": rng.normal, "cloglog": lambda size: -rng.gumbel(size=size)}[kind]
+        return np.digitize(eta + latent(size=n), [-1.0, 0.2, 1.5]).astype(float)
     time, censored = rng.exponential(np.exp(-eta)), rng.exponential(2.0, size=n)
     ties = np.ceil(5 * np.minimum(time, censored))
     return np.column_stack([ties, time <= censored]).astype(float)

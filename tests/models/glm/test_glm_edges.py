@@ -14,7 +14,7 @@ from dropstep.data.sample import PerRow
 from dropstep.models.base import Choices, Units
 from dropstep.parameters import Parameters
 from dropstep.report.snippet import snippet
-from models.glm.problems import KINDS, problem
+from models.glm.problems import KINDS, NUISANCE, problem
 
 RNG = np.random.default_rng(12)
 X = RNG.normal(size=(60, 4))
@@ -74,7 +74,7 @@ def test_a_strong_effect_with_a_small_wald_statistic_stays() -> None:
 
 
 @pytest.mark.parametrize("strategy", ["dropping", "backward", "swap", "floating", "stepwise", "fbed"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, *NUISANCE])
 def test_few_rows_and_many_dependent_columns_are_survived(kind: str, strategy: str) -> None:
     for seed in range(4):
         given = problem(kind, seed, n=14, p=8) if strategy != "backward" else problem(kind, seed, n=24, p=4)
@@ -105,13 +105,13 @@ SHAPES = ((8, 1), (12, 20), (12, 20_000), (60, 50))
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("kind", ["logistic", "multinomial", "poisson", "gamma", "cox"])
+@pytest.mark.parametrize("kind", ["logistic", "multinomial", "poisson", "gamma", "cox", "negative_binomial", "ordinal"])
 def test_noise_gives_an_empty_selection(kind: str, shape: tuple[int, int]) -> None:
     """95 % of selections are empty for normal features; 9 of 60 is three standard errors fewer."""
     repeats = 10 if shape[1] > 1000 else 60
     found = 0
     for repeat in range(repeats):
-        rng = np.random.default_rng([KINDS.index(kind), *shape, repeat])
+        rng = np.random.default_rng([(*KINDS, *NUISANCE).index(kind), *shape, repeat])
         y = noise(rng, kind, shape[0])
         model = "logistic" if kind == "multinomial" else kind
         found += bool(select(rng.normal(size=shape), y, model=model).selected)
@@ -125,6 +125,10 @@ def noise(rng: np.random.Generator, kind: str, n: int) -> Any:
         return np.append(rng.poisson(2.0, size=n - 1), 3)
     if kind == "gamma":
         return rng.gamma(1.5, size=n)
+    if kind == "negative_binomial":
+        return np.append(rng.negative_binomial(0.5, 0.1, size=n - 1), 3)
+    if kind == "ordinal":
+        return np.append(np.digitize(rng.normal(size=n - 2), [-0.5, 0.5]), [0, 2])
     return np.column_stack([rng.exponential(size=n), np.append(rng.integers(0, 2, size=n - 3), [1, 1, 1])])
 
 

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from models.glm.problems import KINDS, RandomProblem, problem, without_zero_weights
+from models.glm.problems import KINDS, NUISANCE, RandomProblem, problem, without_zero_weights
 from models.glm.test_glm import Scores, columns
 from reference.glm import fits
 from search.test_lookup import Brute
@@ -39,15 +39,15 @@ def usable(given: RandomProblem) -> bool:
     return bool(y[:, 1].any()) if given.data.kind == "cox" else len(np.unique(y)) > (given.kind == "multinomial") + 1
 
 
-def difference(seed: int) -> str | None:
+def difference(seed: int, kinds: tuple[str, ...] = KINDS) -> str | None:
     """How the path of a problem differs from the reference; None if it does not."""
-    rng, kind = np.random.default_rng([99, seed]), KINDS[seed % len(KINDS)]
+    rng, kind = np.random.default_rng([99, seed]), kinds[seed % len(kinds)]
     given = problem(kind, seed, n=int(rng.integers(10, 50)), p=int(rng.integers(3, 7)), plain=bool(rng.uniform() < 0.2))
     slow = without_zero_weights(given)
     if not usable(slow):
         return None
     criterion = str(rng.choice(["aic", "bic", "aicc"]))
-    strategy = STRATEGIES[seed // len(KINDS) % len(STRATEGIES)]
+    strategy = STRATEGIES[seed // len(kinds) % len(STRATEGIES)]
     cap = 2 if strategy != "backward" and rng.uniform() < 0.5 else None
     path = given.select(strategy=strategy, criterion=criterion, max_features=cap)
     scores = Scores(slow, criterion)
@@ -64,6 +64,11 @@ def test_paths_are_those_of_the_textbook(seed: int) -> None:
     assert difference(seed) is None
 
 
+@pytest.mark.parametrize("seed", range(PER_KIND * len(NUISANCE)))
+def test_paths_with_nuisance_parameters_are_those_of_the_textbook(seed: int) -> None:
+    assert difference(seed, NUISANCE) is None
+
+
 @pytest.mark.parametrize("seed", [276, 550])
 def test_gains_of_refits_decide_what_is_dropped(seed: int) -> None:
     """Screening gains, which are those of score tests, would lead to other selections."""
@@ -72,5 +77,6 @@ def test_gains_of_refits_decide_what_is_dropped(seed: int) -> None:
 
 if __name__ == "__main__":
     for number in range(*map(int, sys.argv[1:3])):
-        if message := difference(number):
-            print(number, message, flush=True)
+        for kinds in (KINDS, NUISANCE):
+            if message := difference(number, kinds):
+                print(number, message, flush=True)

@@ -13,8 +13,9 @@ from dropstep.data.matrices.sparse import Sparse
 from dropstep.data.table import Table
 from dropstep.models.glm.cox import CoxRegression
 from dropstep.models.glm.design import Design, design_of
-from dropstep.models.glm.exponential import Bernoulli, GammaTimes, PoissonCounts
-from dropstep.models.glm.multinomial import Multinomial
+from dropstep.models.glm.gamma import GammaTimes
+from dropstep.models.glm.logistic import Bernoulli, Multinomial
+from dropstep.models.glm.poisson import PoissonCounts
 from dropstep.models.glm.sparse_design import BLOCK_SIZE, SparseDesign
 
 LIKELIHOODS = ["bernoulli", "poisson", "gamma", "multinomial", "cox, efron", "cox, breslow"]
@@ -67,7 +68,7 @@ def test_columns_and_score_tests_are_those_of_the_array(kind: str, seed: int, mo
     everything = np.arange(X.shape[1])
     np.testing.assert_allclose(found.columns(everything), wanted.columns(everything), rtol=1e-8, atol=1e-9)
     rng = np.random.default_rng(seed)
-    local = likelihood.at(likelihood.offset + 0.5 * rng.normal(size=likelihood.offset.shape))
+    local = likelihood.local(likelihood.offset + 0.5 * rng.normal(size=likelihood.offset.shape), np.empty(0))
     V = rng.normal(size=(len(X), 3))
     for columns in (everything, np.array([2, 5, 9]), np.array([0])):
         for a, b in zip(found.products(columns, V, local), wanted.products(columns, V, local), strict=True):

@@ -1,6 +1,8 @@
 """Fits by iteratively reweighted least squares, and the partial likelihood by loops over events and risk sets.
 
-X has no intercept column; columns may be linearly dependent. Weights are frequencies.
+X has no intercept column; columns may be linearly dependent. Weights are frequencies. The parameters of ordinal models
+are thresholds and coefficients; those of negative binomial models are 1 / theta, for which a line is searched, the
+intercept and coefficients.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import optimize, special, stats
 
 Floats = NDArray[np.float64]
 
@@ -20,7 +22,7 @@ Floats = NDArray[np.float64]
 class Data:
     """A response with what is given per row.
 
-    `y` holds 0 and 1, class codes, counts, positive numbers, or the columns time and event.
+    `y` holds 0 and 1, class codes, levels, counts, positive numbers, or the columns time and event.
     """
 
     kind: str
@@ -33,6 +35,21 @@ class Data:
     @property
     def n_classes(self) -> int:
         return int(self.y.max()) + 1 if self.kind == "multinomial" else 2
+
+    @property
+    def levels(self) -> Any:
+        """Codes of the levels that occur."""
+        return np.unique(self.y, return_inverse=True)[1]
+
+    @property
+    def n_leading(self) -> int:
+        """Parameters that are not coefficients of features, per output."""
+        if self.kind in ORDINAL:
+            return int(self.levels.max())
+        return {"cox": 0, "negative_binomial": 2}.get(self.kind, 1)
+
+
+ORDINAL: dict[str, Any] = {"ordinal": stats.logistic, "probit": stats.norm, "cloglog": stats.gumbel_l}
 
 
 @dataclass(frozen=True)
@@ -69,18 +86,22 @@ def design(data: Data, X: Floats) -> Floats:
     largest = np.abs(centred).max(axis=0, initial=0.0)
     centred[:, largest < 1e-12 * np.abs(X).max(axis=0, initial=0.0)] = 0.0
     centred = independent(centred / np.maximum(np.abs(centred).max(axis=0, initial=0.0), 1e-300))
-    return centred if data.kind == "cox" else np.column_stack([np.ones(len(X)), centred])
+    return np.column_stack([np.ones((len(X), data.n_leading)), centred])
 
 
 def fit(data: Data, X: Floats, iterations: int = 60) -> ReferenceFit:
     """Newton's method (Fisher scoring for gamma) with step halving, from zero."""
     Z = design(data, X)
+    if data.kind == "negative_binomial":
+        return negative_binomial(data, Z)
     q = data.n_classes - 1 if data.kind == "multinomial" else 1
     beta = np.zeros(Z.shape[1] * q)
     if data.kind in ("poisson", "gamma"):
         beta[0] = math.log(float(data.weights @ data.y / (data.weights @ np.exp(data.offset))))
+    if data.kind in ORDINAL:
+        beta[: data.n_leading] = np.linspace(-1, 1, data.n_leading + 2)[1:-1]
     value = loglik(data, Z, beta)
-    for _ in range(iterations * (3 if data.kind == "gamma" else 1)):
+    for _ in range(iterations * (3 if data.kind in ("gamma", *ORDINAL) else 1)):
         gradient, information = derivatives(data, Z, beta)
         step = np.linalg.lstsq(information, gradient, rcond=1e-13)[0] if len(beta) else beta
         if gradient @ step <= 1e-18:
@@ -92,8 +113,36 @@ def fit(data: Data, X: Floats, iterations: int = 60) -> ReferenceFit:
             break
         beta, value = beta + length * step, moved
     information = derivatives(data, Z, beta)[1]
-    rank = (Z.shape[1] - (data.kind != "cox")) * q
+    rank = (Z.shape[1] - data.n_leading) * q
     return ReferenceFit(beta, full_loglik(data, value), deviance(data, value), rank, information, Z)
+
+
+def negative_binomial(data: Data, Z: Floats) -> ReferenceFit:
+    """For each of many values of 1 / theta, the best of which is refined, the other parameters by Newton's method."""
+
+    def at(alpha: float) -> tuple[float, Floats]:
+        beta = np.zeros(Z.shape[1])
+        beta[:2] = alpha, math.log(float(data.weights @ data.y / (data.weights @ np.exp(data.offset))))
+        value = loglik(data, Z, beta)
+        for _ in range(60):
+            gradient, information = derivatives(data, Z, beta)
+            step = np.r_[0.0, np.linalg.solve(information[1:, 1:], gradient[1:])]
+            if gradient @ step <= 1e-18:
+                break
+            while (moved := loglik(data, Z, beta + step)) < value - 1e-12 * abs(value) and np.abs(step).max() > 1e-9:
+                step /= 2
+            beta, value = beta + step, moved
+        return value, beta
+
+    grid = np.linspace(-10, 5, 16)
+    best = int(np.argmax([at(math.exp(t))[0] for t in grid]))
+    ends = grid[max(best - 1, 0)], grid[min(best + 1, 15)]
+    found = optimize.minimize_scalar(
+        lambda t: -at(math.exp(t))[0], bounds=ends, method="bounded", options={"xatol": 1e-9}
+    )
+    value, beta = max(at(math.exp(found.x)), at(0.0), key=lambda pair: pair[0])
+    information = derivatives(data, Z, beta)[1]
+    return ReferenceFit(beta, value, -2 * value, Z.shape[1] - 2, information, Z)
 
 
 # --- log likelihoods (gamma: with dispersion 1, up to a constant) ----------------------------------------------------
@@ -102,6 +151,19 @@ def fit(data: Data, X: Floats, iterations: int = 60) -> ReferenceFit:
 def loglik(data: Data, Z: Floats, beta: Floats) -> float:
     if data.kind == "cox":
         return partial_loglik(data, Z @ beta)
+    if data.kind in ORDINAL:
+        if (np.diff(beta[: data.n_leading]) <= 0).any():
+            return -math.inf
+        p = level_probabilities(data, Z, beta)[np.arange(len(Z)), data.levels]
+        with np.errstate(divide="ignore"):
+            return float(data.weights @ np.log(p))
+    if data.kind == "negative_binomial":
+        mu, alpha = np.exp(Z[:, 1:] @ beta[1:] + data.offset), beta[0]
+        value = special.xlogy(data.y, mu) - special.gammaln(data.y + 1)
+        if alpha == 0:
+            return float(data.weights @ (value - mu))
+        rising = special.gammaln(data.y + 1 / alpha) - special.gammaln(1 / alpha) + data.y * math.log(alpha)
+        return float(data.weights @ (value + rising - (data.y + 1 / alpha) * np.log1p(alpha * mu)))
     if data.kind == "multinomial":
         p = probabilities(data, Z, beta)
         return float(sum(w * math.log(max(p[i, int(data.y[i])], 1e-300)) for i, w in enumerate(data.weights)))
@@ -140,11 +202,51 @@ def probabilities(data: Data, Z: Floats, beta: Floats) -> Floats:
     return weights / weights.sum(axis=1, keepdims=True)
 
 
+def level_probabilities(data: Data, Z: Floats, beta: Floats) -> Floats:
+    m = data.n_leading
+    edges = np.r_[-np.inf, beta[:m], np.inf] - (Z[:, m:] @ beta[m:] + data.offset)[:, None]
+    F = ORDINAL[data.kind]
+    right = edges[:, :-1] > 0  # the tail in which a difference keeps its digits
+    return np.where(right, F.sf(edges[:, :-1]) - F.sf(edges[:, 1:]), F.cdf(edges[:, 1:]) - F.cdf(edges[:, :-1]))
+
+
+def ordinal_derivatives(data: Data, Z: Floats, beta: Floats) -> tuple[Floats, Floats]:
+    """Sums over rows of dp / p, and over rows and levels of dp dp' / p."""
+    m, p, n = data.n_leading, level_probabilities(data, Z, beta), len(Z)
+    density = ORDINAL[data.kind].pdf(beta[:m] - (Z[:, m:] @ beta[m:] + data.offset)[:, None])
+    steps = np.zeros((n, m + 2, len(beta)))  # of F at each threshold, and at the ends of the scale
+    steps[:, 1:-1, m:] = -density[:, :, None] * Z[:, None, m:]
+    steps[:, np.arange(m) + 1, np.arange(m)] = density
+    dp = np.diff(steps, axis=1)
+    gradient = (data.weights / p[np.arange(n), data.levels]) @ dp[np.arange(n), data.levels]
+    information = np.einsum("ica,ic,icb->ab", dp, data.weights[:, None] / np.maximum(p, 1e-300), dp, optimize=True)
+    return gradient, information
+
+
+def covariance(data: Data, found: ReferenceFit) -> Floats:
+    """The inverse of the expected information; of the observed one for ordinal models, as polr."""
+    if data.kind not in ORDINAL:
+        return np.asarray(np.linalg.inv(found.information))
+    h, rows = 1e-5, []
+    for e in np.eye(len(found.beta)) * h:
+        up, down = (derivatives(data, found.X, found.beta + s * e)[0] for s in (1, -1))
+        rows.append((down - up) / (2 * h))
+    return np.asarray(np.linalg.inv((np.array(rows) + np.array(rows).T) / 2))
+
+
 def derivatives(data: Data, Z: Floats, beta: Floats) -> tuple[Floats, Floats]:
     """Gradient of the log likelihood and expected information."""
     if data.kind == "cox":
         return cox_derivatives(data, Z, Z @ beta)
+    if data.kind in ORDINAL:
+        return ordinal_derivatives(data, Z, beta)
     w = data.weights
+    if data.kind == "negative_binomial":  # theta is orthogonal to the coefficients
+        mu, X = np.exp(Z[:, 1:] @ beta[1:] + data.offset), Z[:, 1:]
+        inflation = 1 + beta[0] * mu
+        information = np.eye(len(beta))
+        information[1:, 1:] = X.T @ np.diag(w * mu / inflation) @ X
+        return np.r_[0.0, X.T @ (w * (data.y - mu) / inflation)], information
     if data.kind == "multinomial":
         p = probabilities(data, Z, beta)
         k = data.n_classes
@@ -234,10 +336,11 @@ def score_statistic(data: Data, X: Floats, added: Floats) -> tuple[float, int]:
 def score_log_p(data: Data, X: Floats, added: Floats) -> float:
     """Logarithm of the p-value of the score test; of counts, by the F test if Pearson's statistic exceeds its df."""
     statistic, rank = score_statistic(data, X, added)
-    if data.kind == "poisson":
-        small = fit(data, X)
-        mu = np.exp(data.offset + small.X @ small.beta)
-        pearson, df = float(data.weights @ ((data.y - mu) ** 2 / mu)), float(data.weights.sum()) - len(small.beta)
+    if data.kind in ("poisson", "negative_binomial"):
+        small, first = fit(data, X), data.n_leading - 1
+        mu, alpha = np.exp(data.offset + small.X[:, first:] @ small.beta[first:]), small.beta[0] if first else 0.0
+        pearson = float(data.weights @ ((data.y - mu) ** 2 / (mu + alpha * mu**2)))
+        df = float(data.weights.sum()) - len(small.beta) + first
         if pearson > df:
             room = df - rank
             return float(stats.f.logsf(statistic / (pearson - statistic) * room / rank, rank, room))
@@ -252,7 +355,7 @@ def score(data: Data, X: Floats, criterion: str) -> float:
 
 def penalised(data: Data, loglik: float, rank: int, criterion: str) -> float:
     """aic, aicc or bic of a log likelihood with so many coefficients."""
-    extra = {"cox": 0, "gamma": 2, "multinomial": data.n_classes - 1}.get(data.kind, 1)
+    extra = {"gamma": 2, "multinomial": data.n_classes - 1}.get(data.kind, data.n_leading)
     n = float(data.weights @ data.y[:, 1]) if data.kind == "cox" else float(data.weights.sum())
     k = rank + extra
     charge = {"aic": 2 * k, "bic": math.log(n) * k}.get(criterion)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,20 +16,19 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-EFFECTS = {"logistic": "odds ratio", "poisson": "rate ratio", "gamma": "mean ratio", "cox": "hazard ratio"}
-
 
 def coefficients(model: GeneralizedLinear, columns: Sequence[int], names: Sequence[str]) -> Coefficients:
     """Coefficients of the present fit of a model; 0 for a column that depends on the others.
 
     A coefficient that is infinite, because the likelihood has no maximum, has no standard error.
 
-    With x = centre + scale z, coefficients of z become coef = theta / scale, and the intercept is reduced by
-    coef' centre; covariances follow by the same linear map. The covariance is that of the expected information, times
-    the dispersion (Pearson's statistic over its degrees of freedom for gamma, 1 otherwise), as R's `summary`.
+    With x = centre + scale z, coefficients of z become coef = theta / scale, and the intercept is reduced (thresholds
+    are increased) by coef' centre; covariances follow by the same linear map. The covariance is that of the expected
+    information (the observed one for ordinal models), times the dispersion (Pearson's statistic over its degrees of
+    freedom where it is estimated, 1 otherwise), as R's `summary`.
     """
     fitted, likelihood = model.fitted, model.likelihood
-    at, q, first = list(fitted.columns), likelihood.n_outputs, int(likelihood.has_intercept)
+    at, q, first, hidden = list(fitted.columns), likelihood.n_outputs, likelihood.n_leading, likelihood.n_nuisance
     M = _rescaling(model)
     covariance = fitted.covariance * likelihood.dispersion(fitted.local, len(at))
     full = np.kron(M, np.eye(q))
@@ -37,28 +37,29 @@ def coefficients(model: GeneralizedLinear, columns: Sequence[int], names: Sequen
     theta = M @ fitted.theta
     place = {j: i for i, j in enumerate(columns)}
     here = [place[j] for j in at]
-    labels = model.labels
-    return Coefficients(
+    has_intercept = first > hidden
+    found = Coefficients(
         names=tuple(names),
         columns=tuple(columns),
-        targets=("y",) if labels is None else labels[1:],
-        intercept=_one(theta[0]) if first else None,
+        targets=("y",) if model.labels is None else model.labels[1:] if q > 1 or not hidden else ("y",),
+        intercept=_one(theta[hidden]) if has_intercept else None,
         coef=_spread(theta[first:], here, len(columns), 0.0),
         df_resid=likelihood.df - len(at),
         std_error=_spread(errors[first:], here, len(columns), np.nan),
-        intercept_std_error=_one(errors[0]) if first else None,
+        intercept_std_error=_one(errors[hidden]) if has_intercept else None,
         statistic="t" if likelihood.has_dispersion else "z",
-        classes=labels,
-        effect=EFFECTS[likelihood.name],
+        classes=model.labels,
+        effect=model.family.ratio,
     )
+    return replace(found, **likelihood.extras(theta[:hidden, 0], errors[:hidden, 0])) if hidden else found
 
 
 def _rescaling(model: GeneralizedLinear) -> Floats:
     """The linear map of theta to the units of the features."""
-    at, first = list(model.fitted.columns), int(model.likelihood.has_intercept)
-    M = np.diag(np.concatenate([np.ones(first), 1 / model.design.scale[at]]))
-    if first:
-        M[0, 1:] = -model.design.centre[0, at] / model.design.scale[at]
+    at, absorbs = list(model.fitted.columns), np.array(model.likelihood.absorbs)
+    M = np.diag(np.concatenate([np.ones(len(absorbs)), 1 / model.design.scale[at]]))
+    if absorbs.any():
+        M[: len(absorbs), len(absorbs) :] = np.outer(absorbs, model.design.centre[0, at] / model.design.scale[at])
     return M
 
 

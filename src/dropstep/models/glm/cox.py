@@ -7,6 +7,8 @@ of exp(eta) over the risk set and S0d the sum over the tied events; Breslow's ar
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal
@@ -14,13 +16,21 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.models.glm.likelihood import Local
+from dropstep.data.division import Fold
+from dropstep.data.response import Survival, as_columns, as_offset, as_strata, as_survival
+from dropstep.data.sample import PerRow, Sample
+from dropstep.models.evaluation import Losses, predictor, row_weights
+from dropstep.models.glm.family import About, LikelihoodFamily, present
+from dropstep.models.glm.likelihood import Likelihood, Local
+from dropstep.parameters import Parameters
+from dropstep.result import Coefficients
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Ties = Literal["efron", "breslow"]
 
 DENSE_SIZE = 2**20  # values of sparse columns that are made dense at a time
+WHOLE = 1e-9  # difference from an integer that counts as rounding
 MAX_SPREAD = 500.0  # of the running maximum of eta in a segment, below the limits of exp
 
 
@@ -159,7 +169,7 @@ class Scaled:
         return placed
 
 
-class CoxLocal:
+class CoxLocal(Local):
     """The partial likelihood at one eta."""
 
     def __init__(self, sets: RiskSets, weights: Floats, eta: Floats) -> None:
@@ -195,7 +205,7 @@ class CoxLocal:
         return np.asarray(1 - sets.fraction * tied)
 
     @cached_property
-    def deviance(self) -> float:
+    def deviance(self) -> float:  # type: ignore[override]
         sets, w, at = self._sets, self._w, self._sets.event
         logs = np.log(self._denominators) + np.log(self._total)[sets.denominator_group]
         return 2 * float(sets.count @ logs - w[at] @ (self._eta[at] - self._group_shift[sets.event_group]))
@@ -300,7 +310,7 @@ class CoxLocal:
         return np.asarray(squares + np.bincount(column_at, terms, p))
 
 
-class CoxRegression:
+class CoxRegression(Likelihood):
     """Proportional hazards.
 
     Parameters
@@ -315,12 +325,8 @@ class CoxRegression:
     ties : {"efron", "breslow"}
     """
 
-    name = "cox"
-    n_outputs = 1
-    has_intercept = False
-    n_nuisance = 0
-    has_dispersion = False
-    may_overdisperse = False
+    absorbs = ()
+    sample_unit = "events"
 
     def __init__(
         self,
@@ -331,19 +337,111 @@ class CoxRegression:
         offset: Floats,
         ties: Ties,
     ) -> None:
+        super().__init__(weights, offset)
         self.sets = RiskSets(time, event, stratum, weights, ties)
-        self.w, self.offset = weights, offset[:, None]
-        self.n = float(weights[event].sum())
-        self.df = float(weights.sum()) - len(self.sets.strata)
+        self.constants = np.array([weights[event].sum(), weights.sum()])
 
-    def at(self, eta: Floats) -> CoxLocal:
+    @property
+    def df(self) -> float:
+        return float(self.constants[1]) - len(self.sets.strata)
+
+    def local(self, eta: Floats, nuisance: Floats) -> CoxLocal:
         return CoxLocal(self.sets, self.w, eta[:, 0])
 
     def start(self) -> Floats:
         return np.empty((0, 1))
 
-    def minus_twice_loglik(self, deviance: Floats | float) -> Floats | float:
-        return deviance
 
-    def dispersion(self, local: Local, n_params: int) -> float:
-        return 1.0
+@dataclass(frozen=True)
+class Cox(LikelihoodFamily):
+    """Cox regression of survival times: proportional hazards.
+
+    Parameters
+    ----------
+    shortlist : int or None, default=8
+        Number of candidates that are refitted per scan; None refits all.
+    ties : {"efron", "breslow"}, default="efron"
+        Treatment of events at the same time.
+    """
+
+    kind = "cox"
+    synonyms = ("coxph", "survival", "proportional_hazards")
+    title = "Cox regression"
+    description = "Cox regression of survival times"
+    effect = "hazard ratio"
+    metric = "concordance"
+    r = "coxph()"
+    target = "times"
+    in_blocks = False
+    why_in_memory = (
+        "its risk sets are sums over rows that are sorted by time; pass a table, or model='logistic' or 'poisson' for "
+        "events in periods"
+    )
+
+    ties: Ties = "efron"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.ties not in ("efron", "breslow"):
+            raise ValueError(f"ties must be 'efron' or 'breslow'; got {self.ties!r}")
+
+    def sample(self, X: Any, y: Any, rows: PerRow, given: Parameters) -> Sample:
+        """Validate data; a structured y becomes two columns."""
+        return super().sample(X, as_columns(y), rows, given)
+
+    def read_target(self, y: Any, n_rows: int, weights: Floats | None) -> Survival:
+        return as_survival(y, n_rows)
+
+    def likelihood(self, y: Any, weights: Floats, offset: Floats, about: About) -> CoxRegression:
+        raise NotImplementedError  # rows are sorted first; see `likelihood_of`
+
+    def likelihood_of(self, sample: Sample) -> tuple[CoxRegression, Indices, Indices]:
+        target, n = sample.target, sample.table.n_rows
+        stratum = as_strata(sample.strata, n)
+        rows, w = present(sample.weights, n)
+        time, event, stratum = target.time[rows], target.event[rows], stratum[rows]
+        if self.ties == "efron" and np.abs(w[event] - np.rint(w[event])).max(initial=0.0) > WHOLE:
+            raise ValueError(
+                "sample_weight counts rows, and Efron's ties need whole numbers at the events; "
+                "use Cox(ties='breslow') for other weights"
+            )
+        order = np.lexsort((-time, stratum))
+        first = np.full(stratum.max() + 1, np.inf)
+        np.minimum.at(first, stratum[event], time[event])
+        order = order[time[order] >= first[stratum[order]]]  # rows censored before the first event are never at risk
+        if not event.any():
+            raise ValueError("y has no events: every time is censored; at least one event is required")
+        codes = np.unique(stratum[order], return_inverse=True)[1].astype(np.intp)
+        offset = as_offset(sample.offset, n)[rows][order]
+        likelihood = CoxRegression(time[order], event[order], codes, w[order], offset, self.ties)
+        return likelihood, rows[order], codes
+
+    def losses(self, sample: Sample, fold: Fold, columns: Sequence[int], fit: Coefficients) -> Losses:
+        """The partial-likelihood deviance of all rows minus that of the training rows, per event.
+
+        Risk sets of the test rows alone would be small (Verweij and van Houwelingen 1993).
+        """
+        (train, test), n = fold, sample.table.n_rows
+        eta = predictor(sample, np.arange(n), fit).reshape(n) + as_offset(sample.offset, n)
+        both = np.concatenate([train, test])
+        gone, used = (self.local(sample.at(rows), eta[rows])[0].deviance for rows in (train, both))
+        events = float(row_weights(sample, test) @ sample.target.event[test])
+        return {"partial_deviance": (used - gone) / max(events, 1.0)}
+
+    def measure(self, sample: Sample, eta: Floats, fit: Coefficients) -> float:
+        return concordance(sample.target, eta[:, 0], sample.weights, sample.strata)
+
+
+def concordance(target: Survival, risk: Floats, weights: Floats | None = None, strata: Any = None) -> float:
+    """Harrell's c: share of the usable pairs in which the row with the earlier event has the larger risk.
+
+    A row that is censored at the time of an event has outlived it. Pairs of different strata are not usable.
+    """
+    w, stratum = np.ones(len(risk)) if weights is None else weights, as_strata(strata, len(risk))
+    concordant = usable = 0.0
+    for i in np.flatnonzero(target.event):
+        outlives = (target.time > target.time[i]) | ((target.time == target.time[i]) & ~target.event)
+        outlives &= stratum == stratum[i]
+        usable += w[i] * w[outlives].sum()
+        concordant += w[i] * w[outlives] @ ((risk[outlives] < risk[i]) + 0.5 * (risk[outlives] == risk[i]))
+    return float(concordant / usable) if usable else 0.5

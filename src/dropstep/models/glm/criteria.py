@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from dropstep.models import information
 from dropstep.models.base import Choices, CriterionInfo
 from dropstep.models.glm.likelihood import Likelihood
 from dropstep.synonyms import did_you_mean
+
+if TYPE_CHECKING:
+    from dropstep.models.glm.family import LikelihoodFamily
 
 PENALTIES: dict[str, Callable[[float, Any], Any]] = {
     "aic": information.aic,
@@ -53,7 +56,7 @@ class LikelihoodCriterion:
         """The criterion of a fit; parameters and units of features alone are given."""
         if self.name == "deviance":
             return deviance
-        n, k = self.likelihood.n, np.asarray(n_params, dtype=np.float64) + self.likelihood.n_nuisance
+        n, k = self.likelihood.n, np.asarray(n_params, dtype=np.float64) + self.likelihood.n_counted
         if self.name == "ebic":
             n_units = np.asarray(n_units) - self.choices.n_included
             penalty = information.ebic(n, k, n_units, self.choices.n, self.gamma)
@@ -62,14 +65,21 @@ class LikelihoodCriterion:
         return self.likelihood.minus_twice_loglik(deviance) + penalty
 
 
-def as_criterion(criterion: Any, likelihood: Likelihood, choices: Choices) -> LikelihoodCriterion:
+def as_criterion(
+    criterion: Any, family: LikelihoodFamily, likelihood: Likelihood, choices: Choices
+) -> LikelihoodCriterion:
     """A criterion by name, or as an object with a name of ours (its parameters are read)."""
     name = criterion if isinstance(criterion, str) else getattr(criterion, "name", None)
     name = "deviance" if name == "auto" else name
     if name not in CRITERIA:
         raise ValueError(
-            f"criterion {criterion!r} does not fit model {likelihood.name!r}, whose criteria are {', '.join(CRITERIA)}"
+            f"criterion {criterion!r} does not fit model {family.kind!r}, whose criteria are {', '.join(CRITERIA)}"
             + (f"; {hint}" if (hint := did_you_mean(criterion, CRITERIA).strip()) else "")
+        )
+    if likelihood.is_quasi and name != "deviance":
+        raise ValueError(
+            f"criterion {name!r} needs a likelihood, which {family.name} does not have; use criterion='deviance', "
+            "whose tests are F tests, or model='negative_binomial'"
         )
     n_candidates = getattr(criterion, "n_candidates", None) or max(1, choices.n)
     return LikelihoodCriterion(name, likelihood, choices._replace(n=n_candidates), getattr(criterion, "gamma", 1.0))

@@ -1,11 +1,15 @@
-"""The families by name: Logistic, Poisson, Gamma and Cox, with their parameters."""
+"""What is common to the families of likelihoods: parameters, data, and what is said of a family.
+
+A family is one class in one file: it reads the target, makes the likelihood of rows, and says what is particular to it.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,35 +18,63 @@ from dropstep.data.division import Fold
 from dropstep.data.matrices.base import Matrix
 from dropstep.data.matrices.dense import Dense
 from dropstep.data.moments import Moments
-from dropstep.data.response import Survival, as_columns, as_numbers, as_offset, as_strata, as_survival
+from dropstep.data.response import as_offset
 from dropstep.data.sample import PerRow, Sample, sample_of, sample_of_source
 from dropstep.data.source import Source
-from dropstep.data.target import Categorical, Target, as_target, constant_target, one_class
+from dropstep.data.target import Categorical, Continuous, as_target, constant_target, one_class
 from dropstep.models.base import Bools, Choices, Units
 from dropstep.models.evaluation import Losses, class_losses, predictor, row_weights
-from dropstep.models.glm.cox import CoxRegression, Ties
-from dropstep.models.glm.criteria import as_criterion
 from dropstep.models.glm.design import Design, design_of
-from dropstep.models.glm.exponential import Bernoulli, GammaTimes, PoissonCounts
 from dropstep.models.glm.likelihood import Likelihood, Local
 from dropstep.models.glm.model import GeneralizedLinear
-from dropstep.models.glm.multinomial import Multinomial
 from dropstep.models.glm.notes import notes
 from dropstep.parameters import Parameters
 from dropstep.result import Coefficients
 
 if TYPE_CHECKING:
-    from dropstep.models.glm.streamed import StreamedProblem
+    from dropstep.models.glm.passes import StreamedProblem
 
 Floats = NDArray[np.float64]
 
 MIN_ROWS = 3
 MIN_CLASS = 5  # rows of a class, below which a note says how few they are
-WHOLE = 1e-9  # difference from an integer that counts as rounding
+
+
+class Refused(NamedTuple):
+    """A value that a target must not have.
+
+    Attributes
+    ----------
+    row : int
+    requirement, remedy : str
+        What the target must be, and what to do instead.
+    """
+
+    row: int
+    requirement: str
+    remedy: str
 
 
 @dataclass(frozen=True)
-class LikelihoodFamily:
+class About:
+    """What the likelihood of some rows depends on besides them.
+
+    Attributes
+    ----------
+    n_classes : int
+        Number of classes, or levels; 0 for numbers.
+    mean : float
+        Mean of numbers.
+    has_offset : bool
+    """
+
+    n_classes: int = 0
+    mean: float = 0.0
+    has_offset: bool = False
+
+
+@dataclass(frozen=True)
+class LikelihoodFamily(ABC):
     """A model whose candidates are ranked by score tests and confirmed by refits.
 
     Parameters
@@ -50,9 +82,45 @@ class LikelihoodFamily:
     shortlist : int or None, default=8
         Number of candidates that are refitted per scan, the most promising ones by the score test (Wald test for
         removals); None refits all.
+
+    Attributes
+    ----------
+    kind : str
+        What `model` is called.
+    synonyms : tuple of str
+        Other names that users try.
+    title : str
+        Name in a sentence, such as "Poisson regression".
+    description : str
+        One line on the model.
+    effect : str
+        What the exponential of a coefficient is.
+    metric : str
+        How predictions of other rows are measured; larger is better.
+    scikit_learn, r : str or None
+        The same model there; None if there is none.
+    in_blocks : bool
+        Whether rows may be read in blocks.
+    target : {"numbers", "classes", "times"}
+        What the target consists of.
+    leading : str
+        What the parameters that are not coefficients of features are.
+    remedy : str or None
+        What to do if counts are overdispersed; None where the variance is not that of counts.
     """
 
     kind: ClassVar[str]
+    synonyms: ClassVar[tuple[str, ...]] = ()
+    title: ClassVar[str]
+    description: ClassVar[str]
+    effect: ClassVar[str]
+    metric: ClassVar[str] = "explained deviance"
+    scikit_learn: ClassVar[str | None] = None
+    r: ClassVar[str | None] = None
+    in_blocks: ClassVar[bool] = True
+    target: ClassVar[Literal["numbers", "classes", "times"]]
+    leading: ClassVar[str] = "the intercept"
+    remedy: ClassVar[str | None] = None
 
     shortlist: int | None = 8
 
@@ -61,32 +129,58 @@ class LikelihoodFamily:
         if n is not None and (not isinstance(n, Integral) or isinstance(n, bool) or n < 1):
             raise ValueError(f"shortlist must be None or a whole number from 1; got {n!r}")
 
+    @property
+    def name(self) -> str:
+        """Name in a sentence, with what the parameters change."""
+        return self.title
+
+    @property
+    def ratio(self) -> str | None:
+        """What the exponential of a coefficient is; None where it has no name."""
+        return self.effect
+
+    # --- data --------------------------------------------------------------------------------------------------------
+
     def sample(self, X: Any, y: Any, rows: PerRow, given: Parameters) -> Sample:
         """Validate data."""
         if isinstance(X, Moments):
             raise ValueError(f"Moments do not suffice for model {self.kind!r}, whose weights change; pass X and y")
-        if rows.strata is not None and self.kind != "cox":
+        if rows.strata is not None and self.target != "times":
             raise ValueError(f"strata does not apply to model {self.kind!r}; use model='cox', or omit strata")
         if isinstance(X, Source):
             return self._of_source(X, y, rows, given)
-        return sample_of(X, y, rows, given, self._target)
+        return sample_of(X, y, rows, given, self.read_target)
 
     def _of_source(self, source: Source, y: Any, rows: PerRow, given: Parameters) -> Sample:
         """The first pass over a row source."""
-        if self.kind not in ("logistic", "poisson"):
+        if not self.in_blocks:
             raise ValueError(
-                f"model {self.kind!r} needs all rows in memory, but X is read in blocks of rows; models 'linear', "
-                "'discriminant', 'logistic' and 'poisson' can be read so, or pass a table"
+                f"model {self.kind!r} needs all rows in memory, but X is read in blocks of rows; {self.why_in_memory}"
             )
         if isinstance(y, list | tuple) and len(y) > 1:
             raise ValueError(f"y names {len(y)} columns, but model {self.kind!r} requires one")
-        sample = sample_of_source(source, y, rows, given, "discriminant" if self.kind == "logistic" else "linear")
+        sample = sample_of_source(source, y, rows, given, "discriminant" if self.target == "classes" else "linear")
         labels, moments = sample.moments.labels, sample.moments
-        if labels is not None and len(labels) < 2:
-            raise one_class(labels[0])
-        if labels is None and moments.scatter[-1, -1] <= 0:
+        if labels is not None:
+            self.check_labels(labels)
+        elif moments.scatter[-1, -1] <= 0:
             raise constant_target(0, 1, moments.means[0, -1])
         return sample
+
+    why_in_memory: ClassVar[str] = "pass a table"
+
+    @abstractmethod
+    def read_target(self, y: Any, n_rows: int, weights: Floats | None) -> Any:
+        """Validate a target in memory."""
+
+    def check_labels(self, labels: NDArray[Any]) -> None:
+        """Raise if a model of these classes cannot be fitted."""
+        if len(labels) < 2:
+            raise one_class(labels[0])
+
+    def refused(self, y: Floats) -> Refused | None:
+        """The first of some numbers that a target must not have; None if there is none."""
+        return None
 
     def problem(
         self, sample: Sample, solver: str, max_features: int | None, *, from_all: bool = False
@@ -98,66 +192,181 @@ class LikelihoodFamily:
                 "use solver='auto'"
             )
         if not sample.in_memory:
-            from dropstep.models.glm.streamed import StreamedProblem
+            from dropstep.models.glm.passes import StreamedProblem
 
-            return StreamedProblem(sample, self.kind, self.shortlist)
+            return StreamedProblem(self, sample)
         table, weights = sample.table, sample.weights
-        n_rows = table.n_rows if weights is None else int(np.count_nonzero(weights))
-        if n_rows < MIN_ROWS:
-            raise ValueError(
-                f"model {self.kind!r} needs at least {MIN_ROWS} samples of positive weight; there are {n_rows}"
-            )
-        likelihood, order, stratum = self._likelihood(sample, weights, table.n_rows)
+        self.check_rows(table.n_rows if weights is None else int(np.count_nonzero(weights)))
+        likelihood, order, stratum = self.likelihood_of(sample)
         w = np.ones(len(order)) if weights is None else weights[order]
         design = design_of(_rows(table.matrix, order), table, w, stratum)
         labels, class_counts = None, None
         if isinstance(sample.target, Categorical):
             labels, class_counts = tuple(sample.target.labels.tolist()), np.bincount(sample.target.codes, weights)
-        return LikelihoodProblem(likelihood, design, table.names, self.shortlist, labels, class_counts)
+        return LikelihoodProblem(self, likelihood, design, table.names, labels, class_counts)
+
+    def check_rows(self, n_rows: int) -> None:
+        """Raise if there are too few rows of positive weight."""
+        if n_rows < MIN_ROWS:
+            raise ValueError(
+                f"model {self.kind!r} needs at least {MIN_ROWS} samples of positive weight; there are {n_rows}"
+            )
+
+    # --- the likelihood ----------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def likelihood(self, y: Any, weights: Floats, offset: Floats, about: About) -> Likelihood:
+        """The likelihood of rows.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_rows,)
+            Numbers, or codes of classes.
+        weights : ndarray of shape (n_rows,)
+            Frequencies, all positive.
+        offset : ndarray of shape (n_rows,)
+        about : About
+
+        Returns
+        -------
+        Likelihood
+        """
+
+    def likelihood_of(self, sample: Sample) -> tuple[Likelihood, NDArray[np.intp], NDArray[np.intp] | None]:
+        """The likelihood of a sample, the rows that it uses in their order, and their strata."""
+        target, n = sample.target, sample.table.n_rows
+        order, w = present(sample.weights, n)
+        y = (target.codes if isinstance(target, Categorical) else target)[order]
+        offset = as_offset(sample.offset, n)[order]
+        has_offset = sample.offset is not None
+        if isinstance(target, Categorical):
+            about = About(len(target.labels), has_offset=has_offset)
+        else:
+            about = About(mean=float(np.average(y, weights=w)), has_offset=has_offset)
+        return self.likelihood(y, w, offset, about), order, None
+
+    def local(self, sample: Sample, eta: Floats, fit: Coefficients | None = None) -> tuple[Local, NDArray[np.intp]]:
+        """The likelihood of a sample at a linear predictor, offset included, and its rows in their order."""
+        likelihood, order, _ = self.likelihood_of(sample)
+        return likelihood.local(eta[order][:, None], self.nuisance(likelihood, fit)), order
+
+    def nuisance(self, likelihood: Any, fit: Coefficients | None) -> Floats:
+        """The nuisance parameters of a fit."""
+        return np.empty(0)
+
+    def notes(self, model: GeneralizedLinear) -> Iterator[str]:
+        """What is particular to the family in the notes of a path."""
+        yield from ()
+
+    # --- evaluation --------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def losses(self, sample: Sample, fold: Fold, columns: Sequence[int], fit: Coefficients) -> Losses:
+        """Losses on the test rows of a fold by name: the one that is minimised, then others."""
+
+    @abstractmethod
+    def measure(self, sample: Sample, eta: Floats, fit: Coefficients) -> float:
+        """How well a fit predicts other rows, by the metric of the family; larger is better.
+
+        Parameters
+        ----------
+        sample : Sample
+            The rows.
+        eta : ndarray of shape (n_rows, n_functions)
+            Their linear predictors, offset included.
+        fit : Coefficients
+
+        Returns
+        -------
+        float
+        """
+
+
+@dataclass(frozen=True)
+class NumberFamily(LikelihoodFamily):
+    """A family whose target consists of numbers."""
+
+    target = "numbers"
+
+    def read_target(self, y: Any, n_rows: int, weights: Floats | None) -> Floats:
+        target = as_target(y, n_rows, "linear", weights)
+        assert isinstance(target, Continuous)
+        if target.values.shape[1] > 1:
+            raise ValueError(
+                f"y has {target.values.shape[1]} columns; model={self.kind!r} requires one column of numbers"
+            )
+        values = target.values[:, 0]
+        used = values if weights is None else values[weights > 0]
+        if (found := self.refused(used)) is not None:
+            value = used[found.row]
+            what = "its minimum is" if value == used.min() else "it contains"
+            raise ValueError(f"{found.requirement}; {what} {value:g}; {found.remedy}")
+        return values
 
     def losses(self, sample: Sample, fold: Fold, columns: Sequence[int], fit: Coefficients) -> Losses:
-        """Log loss and error rate of classes, and the mean deviance of others.
+        """The mean deviance."""
+        test, n = fold[1], sample.table.n_rows
+        eta = predictor(sample, np.arange(n), fit) + as_offset(sample.offset, n)
+        deviance = self.local(sample.at(test), eta[test], fit)[0].deviance
+        return {"mean_deviance": float(deviance) / float(row_weights(sample, test).sum())}
 
-        That of Cox regression is the partial-likelihood deviance of all rows minus that of the training rows, per event
-        (Verweij and van Houwelingen 1993): risk sets of the test rows alone would be small.
+    def measure(self, sample: Sample, eta: Floats, fit: Coefficients) -> float:
+        """The share of the deviance without features, at the rate of these rows, that a fit explains."""
+        n = sample.n_rows
+        w, offset = row_weights(sample, np.arange(n)), as_offset(sample.offset, n)
+        null = offset + self.null_log_rate(sample.target, w, np.exp(offset))
+        with np.errstate(over="ignore"):  # of fits that diverge
+            found, without = (self.local(sample, values, fit)[0].deviance for values in (eta[:, 0], null))
+        return 1 - found / without
+
+    def null_log_rate(self, y: Floats, weights: Floats, exposure: Floats) -> float:
+        """The intercept of a fit without features, by rows and what they are exposed to."""
+        return float(np.log(weights @ y / (weights @ exposure)))
+
+
+@dataclass(frozen=True)
+class ClassFamily(LikelihoodFamily):
+    """A family whose target consists of classes."""
+
+    target = "classes"
+    metric = "accuracy"
+
+    def read_target(self, y: Any, n_rows: int, weights: Floats | None) -> Any:
+        return as_target(y, n_rows, "discriminant", weights)
+
+    @abstractmethod
+    def class_scores(self, eta: Floats, offset: Floats, fit: Coefficients) -> Floats:
+        """Logarithms of the probabilities of the classes of a fit, up to a constant per row.
+
+        Parameters
+        ----------
+        eta : ndarray of shape (n_rows, n_functions)
+            Linear predictors without offset.
+        offset : ndarray of shape (n_rows,)
+        fit : Coefficients
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
         """
-        (train, test), n = fold, sample.table.n_rows
-        eta = predictor(sample, np.arange(n), fit)
-        if isinstance(sample.target, Categorical):
-            scores = eta[test].reshape(len(test), -1)
-            if scores.shape[1] == 1:
-                scores = scores + as_offset(sample.offset, n)[test, None]
-            assert fit.classes is not None
-            return class_losses(sample, test, np.column_stack([np.zeros(len(test)), scores]), fit.classes)
-        eta = eta.reshape(n) + as_offset(sample.offset, n)
-        if isinstance(sample.target, Survival):
-            both = np.concatenate([train, test])
-            gone, used = self._deviance(sample, train, eta), self._deviance(sample, both, eta)
-            events = float(row_weights(sample, test) @ sample.target.event[test])
-            return {"partial_deviance": (used - gone) / max(events, 1.0)}
-        return {"mean_deviance": self._deviance(sample, test, eta) / float(row_weights(sample, test).sum())}
 
-    def _deviance(self, sample: Sample, rows: NDArray[np.intp], eta: Floats) -> float:
-        """The deviance of some rows at a linear predictor."""
-        return float(self.local(sample.at(rows), eta[rows])[0].deviance)
+    def losses(self, sample: Sample, fold: Fold, columns: Sequence[int], fit: Coefficients) -> Losses:
+        """The log loss and the error rate."""
+        test = fold[1]
+        eta = predictor(sample, test, fit).reshape(len(test), -1)
+        scores = self.class_scores(eta, as_offset(sample.offset, sample.table.n_rows)[test], fit)
+        assert fit.classes is not None
+        return class_losses(sample, test, scores, fit.classes)
 
-    def local(self, sample: Sample, eta: Floats) -> tuple[Local, NDArray[np.intp]]:
-        """The likelihood of a sample at a linear predictor, offset included, and its rows in their order."""
-        likelihood, order, _ = self._likelihood(sample, sample.weights, len(eta))
-        return likelihood.at(eta[order][:, None]), order
-
-    def _target(self, y: Any, n_rows: int, weights: Floats | None) -> Any:
-        """Validate the target."""
-        raise NotImplementedError
-
-    def _likelihood(
-        self, sample: Sample, weights: Floats | None, n: int
-    ) -> tuple[Likelihood, NDArray[np.intp], NDArray[np.intp] | None]:
-        """The likelihood, the rows that it uses in their order, and their strata."""
-        raise NotImplementedError
+    def measure(self, sample: Sample, eta: Floats, fit: Coefficients) -> float:
+        """The share of the rows whose class is the most probable one."""
+        scores = self.class_scores(eta, np.zeros(len(eta)), fit)
+        labels, target = np.array(fit.classes)[scores.argmax(axis=1)], sample.target
+        weights = row_weights(sample, np.arange(sample.n_rows))
+        return float(np.average(labels == target.labels[target.codes], weights=weights))
 
 
-def _present(weights: Floats | None, n: int) -> tuple[NDArray[np.intp], Floats]:
+def present(weights: Floats | None, n: int) -> tuple[NDArray[np.intp], Floats]:
     """Rows of positive weight, and their weights."""
     if weights is None:
         return np.arange(n), np.ones(n)
@@ -176,143 +385,16 @@ def _rows(X: Matrix, order: NDArray[np.intp]) -> Matrix:
     return X
 
 
-@dataclass(frozen=True)
-class Logistic(LikelihoodFamily):
-    """Logistic regression, multinomial for more than two classes.
-
-    Parameters
-    ----------
-    shortlist : int or None, default=8
-        Number of candidates that are refitted per scan; None refits all.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from dropstep import Logistic, select
-    >>> path = select(*load_breast_cancer(return_X_y=True), model=Logistic(shortlist=16), max_features=3)
-    >>> path.selected
-    (27, 20, 21)
-    """
-
-    kind = "logistic"
-
-    def _target(self, y: Any, n_rows: int, weights: Floats | None) -> Target:
-        return as_target(y, n_rows, "discriminant", weights)
-
-    def _likelihood(self, sample: Sample, weights: Floats | None, n: int) -> tuple[Likelihood, NDArray[np.intp], None]:
-        target = sample.target
-        order, w = _present(weights, n)
-        codes, offset = target.codes[order], as_offset(sample.offset, n)[order]
-        if len(target.labels) == 2:
-            return Bernoulli(codes.astype(np.float64), w, offset), order, None
-        if sample.offset is not None:
-            raise ValueError(
-                f"offset is defined for two classes, but y has {len(target.labels)}; omit offset, or join classes"
-            )
-        return Multinomial(codes, len(target.labels), w, offset), order, None
-
-
-@dataclass(frozen=True)
-class Poisson(LikelihoodFamily):
-    """Poisson regression of counts, with log link.
-
-    Parameters
-    ----------
-    shortlist : int or None, default=8
-        Number of candidates that are refitted per scan; None refits all.
-    """
-
-    kind = "poisson"
-
-    def _target(self, y: Any, n_rows: int, weights: Floats | None) -> Floats:
-        return as_numbers(y, n_rows, self.kind, weights)
-
-    def _likelihood(self, sample: Sample, weights: Floats | None, n: int) -> tuple[Likelihood, NDArray[np.intp], None]:
-        values, (order, w) = sample.target, _present(weights, n)
-        return PoissonCounts(values[order], w, as_offset(sample.offset, n)[order]), order, None
-
-
-@dataclass(frozen=True)
-class Gamma(LikelihoodFamily):
-    """Gamma regression of positive numbers, with log link.
-
-    Parameters
-    ----------
-    shortlist : int or None, default=8
-        Number of candidates that are refitted per scan; None refits all.
-    """
-
-    kind = "gamma"
-
-    def _target(self, y: Any, n_rows: int, weights: Floats | None) -> Floats:
-        return as_numbers(y, n_rows, self.kind, weights)
-
-    def _likelihood(self, sample: Sample, weights: Floats | None, n: int) -> tuple[Likelihood, NDArray[np.intp], None]:
-        values, (order, w) = sample.target, _present(weights, n)
-        return GammaTimes(values[order], w, as_offset(sample.offset, n)[order]), order, None
-
-
-@dataclass(frozen=True)
-class Cox(LikelihoodFamily):
-    """Cox regression of survival times: proportional hazards.
-
-    Parameters
-    ----------
-    shortlist : int or None, default=8
-        Number of candidates that are refitted per scan; None refits all.
-    ties : {"efron", "breslow"}, default="efron"
-        Treatment of events at the same time.
-    """
-
-    kind = "cox"
-
-    ties: Ties = "efron"
-
-    def sample(self, X: Any, y: Any, rows: PerRow, given: Parameters) -> Sample:
-        """Validate data; a structured y becomes two columns."""
-        return super().sample(X, as_columns(y), rows, given)
-
-    def _target(self, y: Any, n_rows: int, weights: Floats | None) -> Survival:
-        return as_survival(y, n_rows)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.ties not in ("efron", "breslow"):
-            raise ValueError(f"ties must be 'efron' or 'breslow'; got {self.ties!r}")
-
-    def _likelihood(
-        self, sample: Sample, weights: Floats | None, n: int
-    ) -> tuple[Likelihood, NDArray[np.intp], NDArray[np.intp]]:
-        target, stratum = sample.target, as_strata(sample.strata, n)
-        present, w = _present(weights, n)
-        time, event, stratum = target.time[present], target.event[present], stratum[present]
-        if self.ties == "efron" and np.abs(w[event] - np.rint(w[event])).max(initial=0.0) > WHOLE:
-            raise ValueError(
-                "sample_weight counts rows, and Efron's ties need whole numbers at the events; "
-                "use Cox(ties='breslow') for other weights"
-            )
-        order = np.lexsort((-time, stratum))
-        first = np.full(stratum.max() + 1, np.inf)
-        np.minimum.at(first, stratum[event], time[event])
-        order = order[time[order] >= first[stratum[order]]]  # rows censored before the first event are never at risk
-        if not event.any():
-            raise ValueError("y has no events: every time is censored; at least one event is required")
-        codes = np.unique(stratum[order], return_inverse=True)[1].astype(np.intp)
-        offset = as_offset(sample.offset, n)[present][order]
-        likelihood = CoxRegression(time[order], event[order], codes, w[order], offset, self.ties)
-        return likelihood, present[order], codes
-
-
 @dataclass(frozen=True, eq=False)
 class LikelihoodProblem:
     """A likelihood and a design matrix."""
 
     sizes_by = "ebic"
 
+    family: LikelihoodFamily
     likelihood: Likelihood
     design: Design
     names: tuple[str, ...] | None
-    shortlist: int | None
     labels: tuple[Any, ...] | None = None
     class_counts: NDArray[Any] | None = None
 
@@ -326,8 +408,7 @@ class LikelihoodProblem:
 
     def model(self, criterion: Any, units: Units, candidates: NDArray[np.intp], choices: Choices) -> GeneralizedLinear:
         """A model of candidate columns."""
-        resolved = as_criterion(criterion, self.likelihood, choices)
-        return GeneralizedLinear(self.likelihood, self.design, resolved, units, self.shortlist, self.labels)
+        return GeneralizedLinear(self.family, self.likelihood, self.design, criterion, units, choices, self.labels)
 
     def notes(self, model: GeneralizedLinear, excluded: set[int]) -> Iterator[str]:
         """Notes on separation, convergence, collinearity, overdispersion and too few rows."""

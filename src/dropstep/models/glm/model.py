@@ -5,20 +5,23 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.models.base import CriterionInfo, Indices, Scan, Units
+from dropstep.models.base import Choices, CriterionInfo, Indices, Scan, Units
 from dropstep.models.glm.coefficients import coefficients
-from dropstep.models.glm.criteria import LikelihoodCriterion
+from dropstep.models.glm.criteria import as_criterion
 from dropstep.models.glm.design import Design, independent_columns
-from dropstep.models.glm.likelihood import Likelihood, Pointwise
+from dropstep.models.glm.likelihood import Likelihood, Local, Pointwise
 from dropstep.models.glm.newton import Limit, maximise
 from dropstep.models.glm.screening import Fitted, Statistics, UnitProducts, score_tests, wald_tests
 from dropstep.models.tests import ScoreSum, StatisticTests
 from dropstep.result import Coefficients, StopReason
+
+if TYPE_CHECKING:
+    from dropstep.models.glm.family import LikelihoodFamily
 
 Floats = NDArray[np.float64]
 
@@ -57,14 +60,15 @@ class GeneralizedLinear:
 
     Parameters
     ----------
+    family : LikelihoodFamily
+        Its shortlist is the number of units that `confirm` refits.
     likelihood : Likelihood
     design : Design
-    criterion : LikelihoodCriterion
+    criterion : str or criterion
     units : Units
-    shortlist : int or None
-        Number of units that `confirm` refits; None refits all.
+    choices : Choices
     labels : tuple or None, default=None
-        Class labels of a logistic regression.
+        Labels of classes.
     """
 
     greater_is_better = False
@@ -73,15 +77,16 @@ class GeneralizedLinear:
 
     def __init__(
         self,
+        family: LikelihoodFamily,
         likelihood: Likelihood,
         design: Design,
-        criterion: LikelihoodCriterion,
+        criterion: Any,
         units: Units,
-        shortlist: int | None,
+        choices: Choices,
         labels: tuple[Any, ...] | None = None,
     ) -> None:
-        self.likelihood, self.design, self.criterion = likelihood, design, criterion
-        self.units, self.shortlist, self.labels = units, shortlist, labels
+        self.family, self.likelihood, self.design, self.units, self.labels = family, likelihood, design, units, labels
+        self.criterion = as_criterion(criterion, family, likelihood, choices)
         self.max_rank = max(likelihood.n - 2, 0.0)
         self._fits: dict[tuple[int, ...], Fit] = {}
         self._last_scores: tuple[Fitted, Indices, Statistics] | None = None
@@ -90,24 +95,24 @@ class GeneralizedLinear:
     def _empty(self) -> Fitted:
         """The fit without features."""
         like = self.likelihood
-        Z = np.ones((len(like.offset), int(like.has_intercept)), order="F")
+        Z = np.ones((len(like.offset), like.n_leading), order="F")
         try:
             with np.errstate(all="ignore"):
                 found = maximise(like, Z, like.start(), like.start())
         except (ValueError, np.linalg.LinAlgError):
             raise ValueError("the likelihood without features cannot be maximised; check the offset") from None
         self._fits[()] = Fit((), *found.summary, set())
-        return Fitted((), (), np.empty(0, dtype=np.intp), Z, found.theta, found.at.local, found.limit)
+        return self._load((), None)
 
     # --- queries -----------------------------------------------------------------------------------------------------
 
     @property
     def kind(self) -> str:
-        return self.likelihood.name
+        return self.family.kind
 
     @property
     def sample_unit(self) -> str:
-        return "events" if self.kind == "cox" else "rows"
+        return self.likelihood.sample_unit
 
     @property
     def criterion_info(self) -> CriterionInfo:
@@ -200,7 +205,7 @@ class GeneralizedLinear:
 
     def confirm(self, units: Indices, without: int | None = None) -> Scan:
         """Exact gains, or losses, of the first `shortlist` of some units in descending order of promise."""
-        chosen = np.sort(units[: self.shortlist])
+        chosen = np.sort(units[: self.family.shortlist])
         removing = without is None and set(chosen.tolist()) <= set(self.fitted.units)
         return self._confirm_removals(chosen) if removing else self._confirm_additions(chosen, without)
 
@@ -328,6 +333,12 @@ class GeneralizedLinear:
         """Coefficients of the selected columns, in the order given, with their names."""
         return coefficients(self, columns, names)
 
+    def unequal_slopes(self) -> tuple[Floats, Floats]:
+        """Gradient and information of an ordinal model whose thresholds have coefficients of their own."""
+        local: Any = self.fitted.local
+        gradient, information = local.unequal_slopes(self.fitted.Z)
+        return np.asarray(gradient), np.asarray(information)
+
     def release(self) -> None:
         """Free the statistics of the last scan."""
         self._last_scores = None
@@ -371,7 +382,7 @@ class GeneralizedLinear:
         single = self.units.members is None and len(base.columns) == len(base.units)
         if not (single and (feasible or set(units) <= set(base.units))):
             columns = self._independent(columns)
-        Z, theta = self._terms(columns, base)
+        Z, theta = self._terms(columns, base), self._start(columns, base)
         null = np.pad(self._fits[()].theta, ((0, len(columns)), (0, 0)))
         cold = base.limit is not None and not set(base.units) <= set(units)
         found = maximise(self.likelihood, Z, null if cold else theta, null, diverged=base.limit is not None)
@@ -380,29 +391,42 @@ class GeneralizedLinear:
         self._fits[units] = Fit(columns, *found.summary, set(units) ^ set(base.units))
         return 1
 
-    def _terms(self, columns: tuple[int, ...], base: Fitted) -> tuple[Floats, Floats]:
-        """The intercept and standardised columns, and coefficients to start from: those of `base`, 0 for the others."""
-        first = int(self.likelihood.has_intercept)
-        Z = np.empty((len(base.Z), first + len(columns)), order="F")
+    def _start(self, columns: tuple[int, ...], base: Fitted) -> Floats:
+        """Parameters to start from: those of another fit, and 0 for columns that it does not have."""
+        first = self.likelihood.n_leading
         theta = np.zeros((first + len(columns), self._q))
-        Z[:, :first], theta[:first] = 1.0, base.theta[:first]
-        places = {j: first + i for i, j in enumerate(base.columns)}
-        new = [i for i, j in enumerate(columns) if j not in places]
+        theta[:first] = base.theta[:first]
+        known = {j: first + i for i, j in enumerate(base.columns)}
         for i, j in enumerate(columns):
-            if j in places:
-                Z[:, first + i], theta[first + i] = base.Z[:, places[j]], base.theta[places[j]]
-        if new:
-            Z[:, [first + i for i in new]] = self.design.columns([columns[i] for i in new])
-        return Z, theta
+            if j in known:
+                theta[first + i] = base.theta[known[j]]
+        return theta
 
-    def _load(self, units: tuple[int, ...], base: Fitted) -> Fitted:
+    def _terms(self, columns: tuple[int, ...], base: Fitted | None) -> Floats:
+        """The terms of some columns; those of `base` are known."""
+        first = self.likelihood.n_leading
+        Z = np.empty((len(self.likelihood.offset), first + len(columns)), order="F")
+        Z[:, :first] = 1.0
+        known = {} if base is None else {j: base.Z[:, first + i] for i, j in enumerate(base.columns)}
+        for i, j in enumerate(columns):
+            if j in known:
+                Z[:, first + i] = known[j]
+        if new := [i for i, j in enumerate(columns) if j not in known]:
+            Z[:, [first + i for i in new]] = self.design.columns([columns[i] for i in new])
+        return Z
+
+    def _load(self, units: tuple[int, ...], base: Fitted | None) -> Fitted:
         """What screening reads of a known fit."""
         fit = self._fits[units]
-        Z, _ = self._terms(fit.columns, base)
+        Z = self._terms(fit.columns, base)
+        return self._fitted(units, self.likelihood.at(Z, fit.theta), Z)
+
+    def _fitted(self, units: tuple[int, ...], local: Local, Z: Floats) -> Fitted:
+        fit = self._fits[units]
         unit_of = {j: u for u in units for j in self.units.columns([u])}
         owner = np.array([unit_of[j] for j in fit.columns], dtype=np.intp)
-        local = self.likelihood.at(self.likelihood.offset + Z @ fit.theta)
-        return Fitted(units, fit.columns, owner, Z, fit.theta, local, fit.limit)
+        like = self.likelihood
+        return Fitted(units, fit.columns, owner, local.terms(Z), fit.theta, local, fit.limit, like.observed_errors)
 
 
 def with_unit(units: tuple[int, ...], unit: int) -> tuple[int, ...]:

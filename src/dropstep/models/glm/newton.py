@@ -5,6 +5,9 @@ step changes some eta by at least 1: with d such a direction, u = Z d and s the 
 sum u_i (r_i - w_i (Z s)_i) = 0 for residuals r and weights w, where u_i r_i >= 0 and |r_i| >= w_i. Near a maximum steps
 vanish. An iteration whose steps stay long therefore continues until the information along these directions has
 vanished. The deviance is then its infimum, and the likelihood has a maximum over the other directions.
+
+The iteration is a generator that is sent the evaluation of each trial: by `maximise` for rows in memory, and by passes
+over blocks of rows, each of which evaluates the trials of several fits.
 """
 
 from __future__ import annotations
@@ -31,7 +34,6 @@ FEW_ITERATIONS = 10  # that a fit with a maximum rarely exceeds: after these, lo
 MAX_DOUBLINGS = 40
 SLACK = 1e-13  # relative increase of the deviance that counts as rounding
 MAX_STEP = 1e3  # change of eta in one iteration, near the limits of exp
-LONG_STEP = 0.1  # change of eta that a fit with a maximum no longer makes when it stops
 SINGULAR = 1e-13  # relative eigenvalue below which a direction of the information matrix is not followed
 ILL_CONDITIONED = 1e-9  # reciprocal condition number below which columns are orthogonalised
 INFIMUM = 1e-13  # decrement at which the deviance of a likelihood without a maximum is its infimum
@@ -144,19 +146,15 @@ class Optimum(Generic[E]):
 Iteration = Generator[Trial, E, Optimum[E]]
 
 
-def newton(
-    start: Floats, null: Floats, n: float | None = None, *, floor: float = 0.0, diverged: bool = False
-) -> Iteration[E]:
+def newton(start: Floats, null: Floats, likelihood: Likelihood, *, diverged: bool = False) -> Iteration[E]:
     """Newton's method, as a generator that is sent the evaluation of each trial that it yields.
 
     Parameters
     ----------
     start, null : ndarray of shape (n_terms, n_outputs)
-        Coefficients to start from, and those of the null fit.
-    n : float or None, default=None
-        Sample size of a likelihood with a dispersion, in whose units the decrement is measured.
-    floor : float, default=0.0
-        Size, relative to the information of the null fit, of what is subtracted to compute an information.
+        Parameters to start from, and those of the null fit.
+    likelihood : Likelihood
+        Its rows need not be in memory.
     diverged : bool, default=False
         Whether the start is a fit without a maximum.
 
@@ -164,22 +162,26 @@ def newton(
     -------
     Optimum
     """
+    n = likelihood.n if likelihood.has_dispersion else None  # the decrement is measured in units of the dispersion
     theta, still, spectrum, converged = start, np.zeros_like(start), None, not start.size
     here = yield Trial(theta, still)
+    long = False
     for iteration in range(MAX_ITERATIONS):
         if converged or not np.isfinite(here.information).all():
             break
-        move = None if diverged else _cholesky_step(here)
+        slope = likelihood.tamed(theta, here.gradient, here.information)
+        move = None if diverged else _cholesky_step(*slope)
         if move is None:
             if spectrum is None:
                 at_null = yield Trial(null, still, np.eye(len(theta)))
-                diverged, spectrum = True, _Spectrum(at_null.information, theta.shape, floor)
+                diverged, spectrum = True, _Spectrum(at_null.information, theta.shape, likelihood)
                 here = yield Trial(theta, still, spectrum.basis)
-            move = spectrum.step(here)
+                slope = likelihood.tamed(theta, here.gradient, here.information)
+            move = spectrum.step(*slope)
         step, decrement = move
-        line = _Line(theta, step, None if spectrum is None else spectrum.basis)
+        line = _Line(theta, step, None if spectrum is None else spectrum.basis, likelihood.lower)
         length, moved = yield from line.search(here)
-        long = moved.reach > LONG_STEP
+        long = moved.reach > likelihood.long_step
         unit = 1.0 if n is None else max(here.deviance / n, MIN_SCALE)
         small = decrement <= max(TOLERANCE * unit, 0.0 if length else STALLED * here.deviance)
         ended = decrement <= INFIMUM * unit or not length
@@ -194,7 +196,7 @@ def newton(
         diverged = diverged or small or late or not length
     if spectrum is None:
         return Optimum(theta, here, converged, None)
-    level, limit = spectrum.limit(here, long)
+    level, limit = spectrum.limit(*likelihood.tamed(theta, here.gradient, here.information), long)
     return Optimum(theta, (yield Trial(theta, still)), converged and level, limit)
 
 
@@ -205,9 +207,13 @@ class _Line:
     theta: Floats
     step: Floats
     basis: Floats | None
+    lower: Floats | None
 
     def at(self, length: float) -> Trial:
-        return Trial(self.theta + length * self.step, self.step, self.basis)
+        theta = self.theta + length * self.step
+        if self.lower is not None:
+            theta[: len(self.lower), 0] = np.maximum(theta[: len(self.lower), 0], self.lower)
+        return Trial(theta, self.step, self.basis)
 
     def search(self, here: E) -> Generator[Trial, E, tuple[float, E]]:
         """The longest of the steps 1, 1/2, 1/4, ... that does not increase the deviance, and its evaluation; 0 if none.
@@ -236,14 +242,14 @@ class _Line:
         return length, here
 
 
-def _cholesky_step(here: Evaluation) -> tuple[Floats, float] | None:
+def _cholesky_step(gradient: Floats, information: Floats) -> tuple[Floats, float] | None:
     """The Newton step and its decrement; None if the information is ill-conditioned."""
-    scaled, inverse = _scaled(here.information)
-    right = here.gradient.ravel() * inverse
+    scaled, inverse = _scaled(information)
+    right = gradient.ravel() * inverse
     factor, solution, failed = linalg.lapack.dposv(scaled, right)
     if failed or linalg.lapack.dpocon(factor, np.linalg.norm(scaled, 1))[0] < ILL_CONDITIONED:
         return None
-    return (solution * inverse).reshape(here.gradient.shape), float(right @ solution)
+    return (solution * inverse).reshape(gradient.shape), float(right @ solution)
 
 
 class _Spectrum:
@@ -257,37 +263,39 @@ class _Spectrum:
     basis : ndarray of shape (n_terms, n_terms)
     """
 
-    def __init__(self, null: Floats, shape: tuple[int, ...], floor: float) -> None:
-        q, own = shape[1], null.reshape(shape + shape)
-        scaled, inverse = _scaled(np.einsum("iaja->ij", own))
+    def __init__(self, null: Floats, shape: tuple[int, ...], likelihood: Likelihood) -> None:
+        q, m = shape[1], likelihood.n_shapes
+        own = null.reshape(shape + shape)
+        scaled, inverse = _scaled(np.einsum("iaja->ij", own[m:, :, m:]))
         inverse[inverse == 0] = 1.0  # columns without information, whose coefficients are not determined
         values, vectors = np.linalg.eigh(scaled)
-        self.basis = inverse[:, None] * vectors / np.sqrt(np.maximum(values, SINGULAR * values[-1]))
+        self.basis = np.eye(len(own))  # shapes are orthogonal to the other parameters, and stay what they are
+        self.basis[m:, m:] = inverse[:, None] * vectors / np.sqrt(np.maximum(values, SINGULAR * values[-1]))
         self._map = np.kron(self.basis, np.eye(q))  # of parameters
         outputs = np.einsum("iaib->ab", own)
         self._metric = np.kron(np.eye(len(own)), outputs / np.trace(outputs))
+        # without an intercept or threshold, an information is computed by subtracting what is as large as that at null
+        self._floor, self._all_followed = 0.0 if likelihood.has_intercept else 1.0, True
 
-        self._floor, self._all_followed = floor, True
-
-    def step(self, here: Evaluation) -> tuple[Floats, float]:
+    def step(self, gradient: Floats, information: Floats) -> tuple[Floats, float]:
         """The Newton step along directions with information, and its decrement."""
-        values, vectors = linalg.eigh(here.information, self._metric)
+        values, vectors = linalg.eigh(information, self._metric)
         kept = values > ROUNDING * max(values[-1], self._floor)
         self._all_followed = bool(kept.all())
-        along = vectors[:, kept].T @ here.gradient.ravel()
+        along = vectors[:, kept].T @ gradient.ravel()
         step = vectors[:, kept] @ (along / values[kept])
-        return self.basis @ step.reshape(here.gradient.shape), float(along @ (along / values[kept]))
+        return self.basis @ step.reshape(gradient.shape), float(along @ (along / values[kept]))
 
-    def limit(self, here: Evaluation, diverging: bool) -> tuple[bool, Limit | None]:
+    def limit(self, gradient: Floats, information: Floats, diverging: bool) -> tuple[bool, Limit | None]:
         """Whether the likelihood is level along directions without a maximum, and the limit; None if there are none.
 
         A likelihood has such directions if its last step was long, or did not follow all directions.
         """
-        values, vectors = linalg.eigh(here.information, self._metric)
+        values, vectors = linalg.eigh(information, self._metric)
         kept = values > FLAT * max(1.0, values[-1])
         if kept.all() or (self._all_followed and not diverging):
             return True, None
-        level = np.abs(vectors[:, ~kept].T @ here.gradient.ravel()).max() <= LEVEL
+        level = np.abs(vectors[:, ~kept].T @ gradient.ravel()).max() <= LEVEL
         finite = self._map @ vectors[:, kept]
         return bool(level), Limit(self._map @ vectors[:, ~kept], (finite / values[kept]) @ finite.T)
 
@@ -314,42 +322,37 @@ def solve(information: Floats, right: Floats) -> Floats:
 
 
 class Point:
-    """A likelihood in memory at a trial."""
+    """A likelihood whose rows are in memory, at a trial."""
 
     def __init__(self, likelihood: Likelihood, Z: Floats, trial: Trial) -> None:
         self._likelihood, self._Z, self._trial = likelihood, Z, trial
 
     @cached_property
     def reach(self) -> float:
-        return float(np.abs(self._Z @ self._trial.step).max(initial=0.0))
+        return self._likelihood.reach(self._Z, self._trial.step)
 
     @cached_property
     def local(self) -> Local:
-        return self._likelihood.at(self._likelihood.offset + self._Z @ self._trial.theta)
+        return cast(Local, self._likelihood.at(self._Z, self._trial.theta))
 
     @property
     def deviance(self) -> float:
         return self.local.deviance
 
     @cached_property
-    def _columns(self) -> Floats:
-        return self._Z if self._trial.basis is None else self._Z @ self._trial.basis
-
-    @cached_property
     def gradient(self) -> Floats:
-        return np.asarray(self._columns.T @ self.local.residual)
+        return self.local.gradient(self._Z, self._trial.basis)
 
     @cached_property
     def information(self) -> Floats:
-        return self.local.gram(self._columns, observed=self._trial.basis is None)
+        return self.local.information(self._Z, self._trial.basis, observed=self._trial.basis is None)
 
 
 def maximise(
     likelihood: Likelihood, Z: Floats, start: Floats, null: Floats, *, diverged: bool = False
 ) -> Optimum[Point]:
-    """Maximise a likelihood over the coefficients of the columns of Z; see `newton`."""
-    n, floor = likelihood.n if likelihood.has_dispersion else None, 0.0 if likelihood.has_intercept else 1.0
-    iteration: Iteration[Point] = newton(start, null, n, floor=floor, diverged=diverged)
+    """Maximise a likelihood over the parameters of the terms Z; see `newton`."""
+    iteration: Iteration[Point] = newton(start, null, likelihood, diverged=diverged)
     trial = next(iteration)
     while True:
         try:

@@ -30,6 +30,7 @@ def notes(model: GeneralizedLinear, names: tuple[str, ...] | None) -> Iterator[s
         )
     yield from _collinearity(model)
     yield from _overdispersion(model)
+    yield from model.family.notes(model)
     yield from _too_few_rows(model)
 
 
@@ -37,9 +38,9 @@ def _infinite(model: GeneralizedLinear, table: Table) -> Iterator[str]:
     """Coefficients that the likelihood drives to infinity."""
     if model.fitted.limit is None:
         return
-    found, first = [bool(row.any()) for row in infinite(model)], int(model.likelihood.has_intercept)
+    found, first = [bool(row.any()) for row in infinite(model)], model.likelihood.n_leading
     columns = [j for j, is_infinite in zip(model.fitted.columns, found[first:], strict=True) if is_infinite]
-    intercept = " and the intercept" if any(found[:first]) else ""
+    intercept = f" and {model.family.leading}" if any(found[:first]) else ""
     yield (
         f"{listed(table, columns)}{intercept}: infinite coefficients, because outcomes are separated or a level has no "
         "events: the likelihood has no maximum and the deviance is its infimum; these coefficients have no standard "
@@ -51,7 +52,7 @@ def _collinearity(model: GeneralizedLinear) -> Iterator[str]:
     """The condition number of the selected features, in the metric of the fit."""
     if model.likelihood.n_outputs > 1 or model.fit.limit is not None or len(model.fitted.columns) < 2:
         return
-    first = int(model.likelihood.has_intercept)
+    first = model.likelihood.n_leading
     covariance = model.fitted.covariance[first:, first:]
     scale = np.sqrt(covariance.diagonal())
     if not np.isfinite(scale).all() or not scale.all():
@@ -68,13 +69,15 @@ def _collinearity(model: GeneralizedLinear) -> Iterator[str]:
 def _overdispersion(model: GeneralizedLinear) -> Iterator[str]:
     local, like = model.fitted.local, model.likelihood
     room = like.df - len(model.fitted.columns)
-    if like.name != "poisson" or room <= 0 or not isinstance(local, Pointwise):
+    if not (like.may_overdisperse and not like.has_dispersion and model.family.remedy and room > 0):
         return
+    assert isinstance(local, Pointwise)
     ratio = local.pearson / room
     if ratio > MIN_RATIO and special.chdtrc(room, local.pearson) < OVERDISPERSED:
         yield (
             f"the counts are overdispersed: Pearson's statistic is {ratio:.3g} times its degrees of freedom; gains "
-            "and likelihood-ratio tests are overstated, and standard errors too small by the square root of that"
+            "and likelihood-ratio tests are overstated, and standard errors too small by the square root of that; "
+            f"{model.family.remedy}"
         )
 
 

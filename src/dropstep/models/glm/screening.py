@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from dropstep.models.base import Bools, Units
 from dropstep.models.glm.design import DEPENDENT, Design
-from dropstep.models.glm.exponential import Bernoulli
 from dropstep.models.glm.likelihood import Likelihood, Local, Pointwise
 from dropstep.models.glm.newton import Limit, solve
 from dropstep.models.tests import ScoreSum
@@ -32,12 +31,14 @@ class Fitted:
     owner : ndarray of shape (n_columns,)
         Unit of each column.
     Z : ndarray of shape (n_rows, n_terms)
-        Standardised columns, after the intercept if there is one.
+        The terms, see `Local.terms`: those of nuisance parameters and the intercept, and standardised columns.
     theta : ndarray of shape (n_terms, n_outputs)
     local : Local
         The likelihood at the fit.
     limit : Limit or None
         See `Optimum`.
+    observed_errors : bool
+        Whether the covariance is that of the observed information.
     """
 
     units: tuple[int, ...]
@@ -47,16 +48,20 @@ class Fitted:
     theta: Floats
     local: Local
     limit: Limit | None
+    observed_errors: bool = False
 
     @cached_property
     def information(self) -> Floats:
         """Expected information about theta, by term and output."""
-        return self.local.gram(self.Z)
+        return self.local.information(self.Z)
 
     @cached_property
     def covariance(self) -> Floats:
-        """Inverse of the information: the covariance of theta in units of the dispersion, in the limit if need be."""
-        return solve(self.information, np.eye(len(self.information))) if self.limit is None else self.limit.covariance
+        """Inverse of an information: the covariance of theta in units of the dispersion, in the limit if need be."""
+        if self.limit is not None:
+            return self.limit.covariance
+        own = self.local.information(self.Z, observed=True) if self.observed_errors else self.information
+        return solve(own, np.eye(len(own)))
 
     def solve(self, right: Floats) -> Floats:
         """inv(information) @ right, in the limit if need be."""
@@ -213,8 +218,9 @@ class Direction:
         """The score of rows along the direction, as a sum of products."""
         candidate, frequencies = X @ self.columns - Z @ self.projection, likelihood.w
         residual = local.residual @ self.outputs / frequencies
-        if isinstance(likelihood, Bernoulli):
-            return ScoreSum.of(candidate, residual, frequencies, np.clip(likelihood.y - residual, 0.0, 1.0))
+        if local.is_bernoulli:
+            y = (residual > 0).astype(np.float64)
+            return ScoreSum.of(candidate, residual, frequencies, np.clip(y - residual, 0.0, 1.0))
         if not isinstance(local, Pointwise):
             return ScoreSum.of(candidate, residual, frequencies, exchangeable=True)
         weights = np.einsum("nab,a,b->n", local.weights, self.outputs, self.outputs)

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from dropstep.data.matrices.base import Exponents
 from dropstep.data.matrices.sparse import Sparse, large_means
 from dropstep.data.scale import CONSTANT
-from dropstep.models.glm.cox import CoxLocal
 from dropstep.models.glm.likelihood import Local, Pointwise
 
 Floats = NDArray[np.float64]
@@ -74,14 +73,13 @@ class SparseDesign:
             sums, cross = both[:, : V.shape[1]], both[:, V.shape[1] :]
             squares = X.squared() @ W - 2 * m * cross + m**2 * W.sum(axis=0)
         else:
-            assert isinstance(local, CoxLocal)
             sums, squares = X.multiply(V.T).T, self._risk_squares(X, local)[:, None]
         products = (sums - means.T @ self._by_stratum(V)) * inverse
         squares = (squares * inverse**2).reshape(-1, q, q)
         return (products[columns], squares[columns]) if most else (products, squares)
 
     @staticmethod
-    def _risk_squares(X: Sparse, local: CoxLocal) -> Floats:
+    def _risk_squares(X: Sparse, local: Local) -> Floats:
         """x' W x, some columns at a time; constants within strata make no difference."""
         bounds = np.unique(np.searchsorted(X.values.indptr, np.arange(0, X.n_stored + BLOCK_SIZE, BLOCK_SIZE)))
         bounds = np.unique(np.r_[0, np.minimum(bounds, X.shape[1]), X.shape[1]])
