@@ -71,16 +71,19 @@ REFUSED = {
     "truncated Parquet": (parquet()[:-50], "this file is damaged or truncated"),
     "a zip archive": (b"PK\x03\x04", "this is a zip archive"),
     "unknown target": (table("a,b,z"), "--target y: no such column; the columns are 'a', 'b', 'z'"),
-    "constant target": (table(columns=(A, B, [7] * N)), "--target y: every row has the value 7"),
+    "constant target": (table(columns=(A, B, [7] * N)), "y is constant (7); pass a target that varies"),
     "target all missing": (table(columns=(A, B, ["NA"] * N)), "column 'y' has no value in any row"),
-    "one row": ("a,b,y\n1,2,3\n", "--target y: every row has the value 3"),
+    "one row": ("a,b,y\n1,2,3\n", "y is constant (3); pass a target that varies"),
     "two rows": ("a,b,y\n1,2,3\n4,5,6\n", "every class needs at least 2"),
     "only a target": (table("y", (Y,)), "no feature remains; every column except the target is ignored"),
     "only ids": (
         table("who,y", ([f"p{i}" for i in range(N)], Y)),
         "no feature remains; every column except the target is ignored",
     ),
-    "dates for a target": (table(columns=(A, B, [f"2020-01-{i % 28 + 1:02d}" for i in range(N)])), "dates and lists"),
+    "dates for a target": (
+        table(columns=(A, B, [f"2020-01-{i % 28 + 1:02d}" for i in range(N)])),
+        "y contains dates or times",
+    ),
     "a picture": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "is not UTF-8"),
 }
 

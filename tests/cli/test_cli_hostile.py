@@ -218,7 +218,7 @@ def test_decimal_commas_are_named_with_the_option_that_reads_them(folder, capsys
     assert run(capsys, "select comma.csv --target y --decimal ,")[0] == 0
     with pytest.raises(
         ValueError,
-        match=r"comma.csv: column 'a' \(and 1 more\) holds numbers written like '.*'; use dropstep\.read\(file, d",
+        match=r"comma.csv: column 'y' holds numbers written like '.*'; use dropstep\.read\(file, d",
     ):
         select("comma.csv", "y")
 

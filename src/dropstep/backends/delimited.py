@@ -503,18 +503,7 @@ class TextSource(ArrowSource):
     @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override]
         blank = (f"ignored {counted(self._n_blank, 'blank row')}",) if self._n_blank else ()
-        return (*blank, *self._header_notes, *self._digits_note())
-
-    def _digits_note(self) -> tuple[str, ...]:
-        """Integers that double precision cannot represent."""
-        if not self._rounded:
-            return ()
-        names = list(self._rounded)
-        listed = ", ".join(map(quoted, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-        return (
-            f"{listed} {'holds' if len(names) == 1 else 'hold'} integers that lose digits in double precision (for "
-            f"identifiers, use exclude={names}; for categories, dropstep.read(file, categorical={names}))",
-        )
+        return (*blank, *self._header_notes)
 
     @property
     def n_bytes(self) -> int:
@@ -563,7 +552,8 @@ class TextSource(ArrowSource):
 
     def _problem(self, name: str) -> str:
         """Why a column that seems to be meant as numbers is not."""
-        return self._facts[name].problem(name, self._format.notation)
+        problem = self._facts[name].problem(name, self._format.notation)
+        return f"{self.shown}: column {quoted(name)} {problem}" if problem else ""
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -624,7 +614,7 @@ class TextSource(ArrowSource):
         return reading, block, table
 
     def blocks(self, columns: tuple[str, ...]) -> Iterator[Block]:
-        self._refuse_problems(columns)
+        self._settle(columns)
         # Dates and columns without values are not used, so they would not be read: they may have other values below.
         unread = {name for name in self._all_names if self._kind(name) in ("date", "empty")} - self._verified
         names = tuple(dict.fromkeys((*columns, *(name for name in self._all_names if name in unread))))
@@ -633,27 +623,21 @@ class TextSource(ArrowSource):
             found = self._columns_of(reading, block, table, seen)
             if found is None:
                 self._find_facts()
-                self._refuse_problems(columns)
                 raise TypesChangedError(f"{self.shown}: the types of columns change below the first rows; select again")
             frame = Frame(tuple(found[name] for name in columns), table.num_rows, columns)
             yield Block(frame, Origin(reading.file, reading.n_rows - table.num_rows))
         self._set_facts(self._facts | seen)
         self._verified |= set(names)
-        self._refuse_problems(columns)
 
     def confirm(self, columns: Sequence[str]) -> None:
         used = [name for name in columns if name not in self._categorical]
         if not self._verified.issuperset(name for name in used if self._problem(name)):
             self._find_facts()
 
-    def _refuse_problems(self, columns: Sequence[str]) -> None:
-        """Raise for columns that seem to be meant as numbers in all rows, but cannot be read as such."""
+    def _settle(self, columns: Sequence[str]) -> None:
+        """Find the types of all rows where that is necessary; raise if they differ from those so far."""
         before = [(column.name, column.kind) for column in self.columns]
         self.confirm(columns)
-        bad = [name for name in columns if name not in self._categorical and self._problem(name)]
-        if bad:
-            more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
-            raise ReadError(f"{self.shown}: column {quoted(bad[0])}{more} {self._problem(bad[0])}")
         if [(column.name, column.kind) for column in self.columns] != before:
             raise TypesChangedError(f"{self.shown}: the types of columns change below the first rows; select again")
 

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from dropstep.backends.content import ReadError
 from dropstep.cli import output
-from dropstep.cli.columns import Column, columns_of, open_source, original_rows, shown_level, shown_number
+from dropstep.cli.columns import Column, columns_of, open_source, original_rows, shown_level
 from dropstep.cli.complete import complete
 from dropstep.cli.naming import brief, in_options
 from dropstep.cli.output import Progress
 from dropstep.cli.roles import Roles, roles_of
 from dropstep.cli.table_input import AnyDesign, ColumnLine
 from dropstep.cli.usable import as_table, refuse_mixed, usable
-from dropstep.data.frame import Frame
+from dropstep.data.frame import Frame, dates_error
 from dropstep.data.response import Survival
 from dropstep.data.sample import Features, PerRow, Sample
 from dropstep.data.table import Table
@@ -196,9 +196,7 @@ def _design_of(source: Any, args: argparse.Namespace) -> Design:
         return _design_of(source, args)  # rows below the first ones have other types
     for column in (columns[j] for j in roles.targets):
         if column.kind in ("date", "other"):
-            raise ValueError(
-                f"--target {shortened(column.name)}: dates and lists cannot be a target; derive a number first"
-            )
+            raise dates_error()
     notes = [in_options(note) for note in source.notes]
     features, missing = complete(columns, usable(columns, roles, notes), roles, args.missing, notes)
     if not features:
@@ -268,17 +266,10 @@ def _rows(roles: Roles, columns: Sequence[Column], *, numbered: bool) -> PerRow:
 
 
 def _target_values(targets: Sequence[Column]) -> NDArray[Any]:
-    """Numbers, one column per target, or the labels of one target; raises if a target is constant."""
+    """Numbers, one column per target, or the labels of one target."""
     for column in targets:
         if column.is_category and len(targets) > 1:
             raise ValueError(f"--target: several targets must be numbers, but {quoted(column.name)} is text")
-        present = column.values[~(column.missing | column.infinite)]
-        if (present == present[0]).all():
-            value = column.levels[present[0]] if column.levels else shown_number(present[0])
-            raise ValueError(
-                f"--target {shortened(column.name)}: every row has the value {shortened(value)}; "
-                "choose a target that varies"
-            )
     if targets[0].is_category:
         return _labels(targets[0])
     values = np.column_stack([column.values for column in targets])

@@ -26,6 +26,7 @@ _OPTIONS = (
     *((re.compile(rf"\b{name}\b"), flag) for name, flag in _FLAGS.items() if "_" in name),
     (re.compile(r"\bsample_weight\b"), "--weights"),
     (re.compile(r"\bsample_groups\b"), "--groups-column"),
+    (re.compile(r"\bconvert them to a categorical type\b"), "use --categorical"),
     (re.compile(r"\bomit decimal\b"), "omit --decimal"),
     (re.compile(r"\banother encoding\b"), "another --encoding"),
 )

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dropstep.cli.columns import Column
-from dropstep.cli.naming import brief, in_options, option_list
+from dropstep.cli.naming import brief, in_options
 from dropstep.cli.roles import Roles
 from dropstep.data.factor import Factor, is_date
 from dropstep.data.frame import Frame, table_of
+from dropstep.data.sample import refuse_problems
 from dropstep.data.source import ColumnType
 from dropstep.data.summary import MAX_LEVELS
 from dropstep.data.table import Table
-from dropstep.wording import listed, quoted
+from dropstep.wording import listed
 
 
 def usable(columns: Sequence[Column], roles: Roles, notes: list[str]) -> list[int]:
@@ -68,10 +69,9 @@ def as_table(columns: Sequence[Column], features: Sequence[int], roles: Roles) -
 
 def refuse_mixed(types: Sequence[ColumnType], roles: Roles) -> None:
     """Raise for columns that seem to be meant as numbers, but cannot be read as such, unless they are categories."""
-    for columns, optional in (((*roles.targets, *roles.others), False), (roles.candidates(len(types)), True)):
-        mixed = [types[j] for j in columns if types[j].problem and j not in roles.categorical and j != roles.row_groups]
-        if mixed:
-            more = f" (and {len(mixed) - 1} more)" if len(mixed) > 1 else ""
-            exclude = f", or exclude it (--exclude {option_list([column.name for column in mixed[:5]])})"
-            problem = in_options(mixed[0].problem)
-            raise ValueError(f"column {quoted(mixed[0].name)}{more} {problem}{exclude if optional else ''}")
+    declared = {*roles.categorical, roles.row_groups}
+    needed, features = (*roles.targets, *roles.others), roles.candidates(len(types))
+    try:
+        refuse_problems(*([types[j] for j in columns if j not in declared] for columns in (needed, features)))
+    except ValueError as error:
+        raise ValueError(in_options(str(error))) from None

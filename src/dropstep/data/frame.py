@@ -61,7 +61,7 @@ class Frame:
         """The values of a column: numbers, or levels by row, None where missing."""
         column = self.columns[(self.names or ()).index(name)]
         if isinstance(column, Unusable):
-            raise dates_error()
+            raise ValueError(column.problem) if column.problem else dates_error()
         if not isinstance(column, Factor):
             return column
         if column.missing.any():

@@ -18,8 +18,19 @@ from dropstep.data.leakage import is_disconnected, meeting, names_units, separat
 from dropstep.data.matrices.dense import Dense
 from dropstep.data.moments import Moments, refuse_extreme
 from dropstep.data.rearrange import as_regression, placed
-from dropstep.data.source import Block, ColumnType, Held, Source, settled
-from dropstep.data.summary import MAX_LEVELS, Facts, Layout, Levels, Numbers, RowCount, Summarise, Summary, keys_of
+from dropstep.data.source import Block, ColumnType, Held, Source, TypesChangedError, settled
+from dropstep.data.summary import (
+    MAX_EXACT,
+    MAX_LEVELS,
+    Facts,
+    Layout,
+    Levels,
+    Numbers,
+    RowCount,
+    Summarise,
+    Summary,
+    keys_of,
+)
 from dropstep.data.table import (
     MAX_LISTED,
     Names,
@@ -40,7 +51,7 @@ Kind = Literal["auto", "linear", "discriminant"]
 ReadTarget = Callable[[Any, int, "Floats | None"], Any]
 
 MISSING = ("error", "drop", "level")
-MAX_EXACT = 2.0**53  # integers up to which double precision represents all
+
 ABSENT: Any = None  # the rows of a sample whose rows are not in memory
 
 
@@ -487,9 +498,15 @@ class _Decisions:
 
     def read(self, source: Source, layout: Layout, model: Kind | None) -> None:
         """Read a source, and decide about its columns; again without those that are ignored, if they have gaps."""
+        known, others = source.columns, (*layout.targets, layout.weights, layout.offset)
+        source.confirm(layout.without(self.ignored).columns)
+        if source.columns != known:
+            raise TypesChangedError(f"{source.shown}: the types of columns change below the first rows; select again")
+        self._refuse_problems(source, others)
         self.plan(source, layout)
         while True:
             self.summary = source.total(self.summarise(model), self.layout.columns)
+            self._refuse_problems(source, others)
             self.facts = dict(zip(self.layout.read, self.summary.facts, strict=True))
             found = self._no_features()
             affected = any(fact.n_missing for j, fact in self.facts.items() if j in found)
@@ -597,8 +614,16 @@ class _Decisions:
 
     def refuse_mixed(self, frame: Frame) -> None:
         """Raise if a column has values of several types."""
-        mixed = {j: c for j, c in enumerate(frame.columns) if isinstance(c, Unusable) and c not in (DATES, OBJECTS)}
+        unusable = {j: c for j, c in enumerate(frame.columns) if isinstance(c, Unusable) and not c.problem}
+        mixed = {j: column for j, column in unusable.items() if column not in (DATES, OBJECTS)}
         refuse(self.names, {j: column for j, column in mixed.items() if j not in self.ignored})
+
+    def _refuse_problems(self, source: Source, others: Collection[str | None]) -> None:
+        """Raise for columns that seem to be meant as numbers, but cannot be read as such."""
+        ignored = {self.names.names[j] for j in self.ignored} if self.names.names else set[str]()
+        needed = [column for column in source.columns if column.name in others]
+        unused = {*others, *ignored}
+        refuse_problems(needed, [column for column in source.columns if column.name not in unused])
 
     def _refuse_numerals(self) -> None:
         """Raise if most values of a text column are numbers."""
@@ -678,6 +703,14 @@ class _Decisions:
                 f"{self.names.listed(large)} {hold} integers that lose digits in double precision (for identifiers, "
                 f"use {self.names.exclude(large)}; for categories, convert them to a categorical type)"
             )
+
+
+def refuse_problems(needed: Sequence[ColumnType], features: Sequence[ColumnType]) -> None:
+    """Raise for columns that seem to be meant as numbers, but cannot be read as such; features may be excluded."""
+    for columns, exclude in ((needed, False), (features, True)):
+        if bad := [column for column in columns if column.problem]:
+            names = [column.name for column in bad[:MAX_LISTED]]
+            raise ValueError(bad[0].problem + (f", or exclude it (exclude={names})" if exclude else ""))
 
 
 def refuse_gaps(facts: Mapping[int, Facts], gaps: Mapping[str, RowCount], names: Names, missing: str) -> None:

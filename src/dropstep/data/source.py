@@ -46,7 +46,8 @@ class ColumnType:
     order : tuple or None, default=None
         All levels in their order, where the type has one; None sorts the levels.
     problem : str, default=""
-        Why a column of text seems to be meant as numbers, and what to do about it; empty if it does not.
+        Why a column of text seems to be meant as numbers, and what to do about it, in a sentence without its end; empty
+        if it does not.
     """
 
     name: str
@@ -159,6 +160,9 @@ class Source(ABC):
         """What the source is, in messages."""
         return "X"
 
+    def confirm(self, columns: Sequence[str]) -> None:  # noqa: B027 - most sources know their types
+        """Find the types of all rows where one of the columns seems to be meant as numbers, but has other cells."""
+
     def total(self, partial: Partial[T], columns: Sequence[str]) -> T:
         """Apply a function to every block of rows, and add the results: one pass.
 
@@ -202,7 +206,13 @@ class Source(ABC):
         names = self.names if columns is None else tuple(columns)
         orders = {column.name: column.order for column in self.columns}
         parts = self.total(_keep, names).parts
-        found = (joined([part.columns[j] for part in parts], orders[name]) for j, name in enumerate(names))
+        problems = {column.name: column.problem for column in self.columns}
+        found = (
+            Unusable("text", "", problem=problems[name])
+            if problems[name]
+            else joined([part.columns[j] for part in parts], orders[name])
+            for j, name in enumerate(names)
+        )
         return Frame(tuple(found), sum(part.n_rows for part in parts), names, self.notes)
 
 
@@ -299,7 +309,7 @@ class Held(Source):
 def type_of(name: str, column: Column) -> ColumnType:
     """Name and type of a column in memory."""
     if isinstance(column, Unusable):
-        return ColumnType(name, "date" if column is DATES else "object")
+        return ColumnType(name, "date" if column is DATES else "object", problem=column.problem)
     if isinstance(column, Factor):
         return ColumnType(name, "factor", order=column.levels)
     return ColumnType(name, "boolean" if column.dtype == bool else "number", column.dtype.kind in "iu")
