@@ -71,9 +71,9 @@ REFUSED = {
     "truncated Parquet": (parquet()[:-50], "this file is damaged or truncated"),
     "a zip archive": (b"PK\x03\x04", "this is a zip archive"),
     "unknown target": (table("a,b,z"), "--target y: no such column; the columns are 'a', 'b', 'z'"),
-    "constant target": (table(columns=(A, B, [7] * N)), "y is constant (7); pass a target that varies"),
+    "constant target": (table(columns=(A, B, [7] * N)), "y has only one class (7); at least 2 classes are required"),
     "target all missing": (table(columns=(A, B, ["NA"] * N)), "column 'y' has no value in any row"),
-    "one row": ("a,b,y\n1,2,3\n", "y is constant (3); pass a target that varies"),
+    "one row": ("a,b,y\n1,2,3\n", "X has 1 sample"),
     "two rows": ("a,b,y\n1,2,3\n4,5,6\n", "every class needs at least 2"),
     "only a target": (table("y", (Y,)), "no feature remains; every column except the target is ignored"),
     "only ids": (

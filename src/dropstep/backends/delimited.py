@@ -506,6 +506,10 @@ class TextSource(ArrowSource):
         return (*blank, *self._header_notes)
 
     @property
+    def rounded(self) -> frozenset[str]:  # type: ignore[override]
+        return frozenset(self._rounded)
+
+    @property
     def n_bytes(self) -> int:
         return sum(content.size(free_memory()) for content in self._files)
 

@@ -122,7 +122,7 @@ def _column(source: Any, column: ColumnType, values: AnyColumn | None, is_catego
     if kind == "boolean":
         found, codes = np.unique(values.astype(bool), return_inverse=True)
         return Column(column.name, kind, codes, source, tuple(map(str, found.tolist())))
-    numbers = np.asarray(values, dtype=np.float64)
+    numbers = values if values.dtype.kind == "i" else np.asarray(values, dtype=np.float64)
     return Column(column.name, "empty" if np.isnan(numbers).all() else kind, numbers, source)
 
 

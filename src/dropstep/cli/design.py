@@ -21,11 +21,11 @@ from dropstep.cli.output import Progress
 from dropstep.cli.roles import Roles, roles_of
 from dropstep.cli.table_input import AnyDesign, ColumnLine
 from dropstep.cli.usable import as_table, refuse_mixed, usable
-from dropstep.data.frame import Frame, dates_error
+from dropstep.data.frame import Frame
 from dropstep.data.response import Survival
-from dropstep.data.sample import Features, PerRow, Sample
-from dropstep.data.table import Table
-from dropstep.data.target import Categorical
+from dropstep.data.sample import Features, PerRow, Sample, digits_note
+from dropstep.data.table import Names, Table
+from dropstep.data.target import Categorical, dates_error
 from dropstep.models.families import as_family
 from dropstep.models.glm.cox import Cox
 from dropstep.parameters import Parameters
@@ -219,6 +219,9 @@ def _design_of(source: Any, args: argparse.Namespace) -> Design:
         table = as_table(columns, features, roles)
         sample = family.sample(table, y, rows, given)
     assert isinstance(sample, Sample)
+    rounded = [place for place, j in enumerate(features) if columns[j].name in source.rounded]
+    if rounded and (note := digits_note(Names(sample.names), rounded)) not in sample.notes:
+        notes.append(in_options(note))
     return Design(
         source,
         args.file,

@@ -36,12 +36,15 @@ class Frame:
         Feature names.
     notes : tuple of str
         Warnings of the reader, one sentence each.
+    rounded : frozenset of str
+        Columns of integers that double precision does not represent.
     """
 
     columns: tuple[Column, ...]
     n_rows: int
     names: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()
+    rounded: frozenset[str] = frozenset()
 
     @property
     def n_features(self) -> int:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from dropstep.data.encoding import Encoding
 from dropstep.data.moments import Moments
-from dropstep.data.summary import MAX_EXACT, N_FIRST, Facts, Levels, Numbers
+from dropstep.data.source import MAX_EXACT
+from dropstep.data.summary import N_FIRST, Facts, Levels, Numbers
 from dropstep.data.table import Names, Table
 from dropstep.data.target import Categorical, Continuous
 

@@ -18,9 +18,8 @@ from dropstep.data.leakage import is_disconnected, meeting, names_units, separat
 from dropstep.data.matrices.dense import Dense
 from dropstep.data.moments import Moments, refuse_extreme
 from dropstep.data.rearrange import as_regression, placed
-from dropstep.data.source import Block, ColumnType, Held, Source, TypesChangedError, settled
+from dropstep.data.source import MAX_EXACT, Block, ColumnType, Held, Source, TypesChangedError, settled
 from dropstep.data.summary import (
-    MAX_EXACT,
     MAX_LEVELS,
     Facts,
     Layout,
@@ -250,7 +249,7 @@ def sample_of(
     -------
     Sample
     """
-    reader_notes = X.notes if isinstance(X, Frame) else ()
+    reader_notes, rounded = (X.notes, X.rounded) if isinstance(X, Frame) else ((), frozenset())
     target_names = ((y,) if isinstance(y, str) else tuple(y)) if isinstance(X, Frame) and _are_names(y) else None
     X, y, others = rows.split_from(X, y)
     target_names, table = target_names or _target_names(y), read(X)
@@ -260,6 +259,7 @@ def sample_of(
         incomplete = np.any([missing_targets(y, table.n_rows), *masks], axis=0)
     found = _Decisions.of(table.names, table.n_features, given)
     found.notes += reader_notes
+    found.rounded = rounded
     if isinstance(table, Frame):
         source = Held(Block(table, incomplete=incomplete))
         found.refuse_mixed(table)
@@ -341,6 +341,7 @@ def _read_source(
     found = _Decisions.of(names, len(layout.features), given)
     found.read(source, layout, model)
     found.notes[:0] = source.notes
+    found.rounded = source.rounded
     summary = found.summary
     if summary.moments is None or summary.moments.n_rows <= 0:
         raise no_weights()
@@ -427,6 +428,8 @@ class _Decisions:
         Features that a parameter names, which are never ignored: they are used, or refused.
     missing : {"error", "drop", "level"}
     notes : list of str
+    rounded : frozenset of str
+        Columns of integers that lost digits when they were read.
     layout, summary : Layout, Summary
         What is read, and what the last pass found.
     facts : dict of int to Levels or Numbers
@@ -443,6 +446,7 @@ class _Decisions:
     missing: Any
     n_features: int
     notes: list[str] = field(default_factory=list)
+    rounded: frozenset[str] = frozenset()
     n_rows: int = 0
     layout: Layout = ABSENT
     summary: Summary = ABSENT
@@ -692,17 +696,24 @@ class _Decisions:
 
     def suspicions(self, encoding: Encoding | None, same: Mapping[int, int]) -> Iterator[str]:
         """Notes on identifiers, marks of test rows, repeated columns, and integers that lose digits."""
-        if not (self.facts or same):
+        if not (self.facts or same or self.rounded):
             return
         used = {j: fact for j, fact in self.facts.items() if self.levels[j] != ()}
         yield from suspicions(used, self.n_rows, self.names.names)
         yield from duplicates_note(same, encoding, self.names, self.ignored)
-        if self.names.names is not None and (large := [j for j, fact in used.items() if _loses_digits(fact)]):
-            hold = "holds" if len(large) == 1 else "hold"
-            yield (
-                f"{self.names.listed(large)} {hold} integers that lose digits in double precision (for identifiers, "
-                f"use {self.names.exclude(large)}; for categories, convert them to a categorical type)"
-            )
+        found = {j for j, name in enumerate(self.names.names or ()) if name in self.rounded}
+        large = sorted((found - self.ignored) | {j for j, fact in used.items() if _loses_digits(fact)})
+        if self.names.names is not None and large:
+            yield digits_note(self.names, large)
+
+
+def digits_note(names: Names, features: Sequence[int]) -> str:
+    """The note on integers that lose digits in double precision."""
+    hold = "holds" if len(features) == 1 else "hold"
+    return (
+        f"{names.listed(features)} {hold} integers that lose digits in double precision (for identifiers, use "
+        f"{names.exclude(features)}; for categories, convert them to a categorical type)"
+    )
 
 
 def refuse_problems(needed: Sequence[ColumnType], features: Sequence[ColumnType]) -> None:

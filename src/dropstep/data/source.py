@@ -23,6 +23,7 @@ from dropstep.data.threads import one_thread
 Kind = Literal["number", "boolean", "factor", "date", "object"]
 SIZE_VARIABLE = "DROPSTEP_LARGE_FILE"  # environment variable: bytes of a table from which on it is read in blocks
 MEMORY_SHARE = 1 / 8  # of the free memory that a table may take: while it is read and searched, there are copies
+MAX_EXACT = 2.0**53  # integers up to which double precision represents all
 WIDE = 256  # columns from which on the products of a block justify several threads
 
 RowReport = Callable[[int, "int | None"], object]
@@ -125,6 +126,8 @@ class Source(ABC):
         Whether the rows can be read more than once.
     notes : tuple of str
         Warnings of the reader, one sentence each.
+    rounded : frozenset of str
+        Columns of integers that double precision does not represent, as far as they were read.
     n_passes : int
         Number of passes over the rows so far.
     report : callable or None
@@ -135,6 +138,7 @@ class Source(ABC):
     named: bool = True
     can_reread: bool = True
     notes: tuple[str, ...] = ()
+    rounded: frozenset[str] = frozenset()
 
     def __init__(self) -> None:
         self.n_passes = 0
@@ -206,14 +210,14 @@ class Source(ABC):
         names = self.names if columns is None else tuple(columns)
         orders = {column.name: column.order for column in self.columns}
         parts = self.total(_keep, names).parts
-        problems = {column.name: column.problem for column in self.columns}
+        types = {column.name: column for column in self.columns}
         found = (
-            Unusable("text", "", problem=problems[name])
-            if problems[name]
-            else joined([part.columns[j] for part in parts], orders[name])
+            Unusable("text", "", problem=types[name].problem)
+            if types[name].problem
+            else _integers(joined([part.columns[j] for part in parts], orders[name]), whole=types[name].whole)
             for j, name in enumerate(names)
         )
-        return Frame(tuple(found), sum(part.n_rows for part in parts), names, self.notes)
+        return Frame(tuple(found), sum(part.n_rows for part in parts), names, self.notes, self.rounded)
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,6 +228,13 @@ class _Kept:
 
     def __add__(self, other: _Kept) -> _Kept:
         return _Kept(self.parts + other.parts)
+
+
+def _integers(column: Column, *, whole: bool) -> Column:
+    """A column of numbers as integers, if these are all that it has."""
+    if not (whole and isinstance(column, np.ndarray) and column.dtype.kind == "f" and len(column)):
+        return column
+    return column.astype(np.int64) if bool(np.abs(column).max() < MAX_EXACT) else column
 
 
 def _keep(block: Block) -> _Kept:

@@ -27,7 +27,6 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 BLOCK_SIZE = 2**22  # numbers of the design matrix of a block that are in memory at a time
-MAX_EXACT = 2.0**53  # integers up to which double precision represents all
 MAX_LEVELS = 1000  # of a factor that no parameter names
 N_FIRST = 16  # rows that decide whether a column may consist of integers
 MAX_DISTINCT = 2**14  # distinct integers that are counted
