@@ -13,8 +13,8 @@ from scipy import sparse
 
 from dropstep.data.frame import read
 from dropstep.data.matrices import on_disk
-from dropstep.data.matrices.base import Matrix
 from dropstep.data.matrices.dense import Dense
+from dropstep.data.matrices.matrix import Matrix
 from dropstep.data.matrices.on_disk import OnDisk
 from dropstep.data.matrices.sparse import MAX_MEAN_SHARE, Sparse, is_sparse, large_means
 

@@ -17,7 +17,7 @@ from sklearn.datasets import load_breast_cancer, load_digits
 import datasets
 from browser.chromium import Chromium, chromium, executable
 from dropstep import SelectionPath, select
-from dropstep.report.comparison_page import Compared, comparison_html
+from dropstep.report.comparison_page import ComparisonRow, comparison_html
 from test_report import EVIL, crooked
 
 AXE = File(__file__).parents[1] / "browser" / "node_modules" / "axe-core" / "axe.min.js"
@@ -116,10 +116,10 @@ def empty() -> str:
 def comparison() -> str:
     """Strategies on one table, one of them refused."""
     rows = [
-        Compared("dropping", 2, ("bmi", EVIL[0]), (54.0, 56.0), 39),
-        Compared("stepwise", None, (), (), None, "stepwise could cycle"),
-        Compared("all features", 10, (), (53.0, 55.0), None),
-        Compared("no features", 0, (), (77.0, 78.0), None),
+        ComparisonRow("dropping", 2, ("bmi", EVIL[0]), (54.0, 56.0), 39),
+        ComparisonRow("stepwise", None, (), (), None, "stepwise could cycle"),
+        ComparisonRow("all features", 10, (), (53.0, 55.0), None),
+        ComparisonRow("no features", 0, (), (77.0, 78.0), None),
     ]
     context: dict[str, Any] = {
         "verdict": "dropping is best",

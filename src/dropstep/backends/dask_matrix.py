@@ -14,8 +14,8 @@ from dask.base import get_scheduler
 from dask.delayed import delayed
 from numpy.typing import NDArray
 
-from dropstep.data.matrices.base import Bools, Exponents, Floats, Gaps, Indices, Part, Reads
 from dropstep.data.matrices.dense import Dense, squares
+from dropstep.data.matrices.matrix import Bools, Exponents, Floats, Indices, MatrixGaps, Part, Reads
 from dropstep.data.sample import PerRow
 from dropstep.data.table import Table
 
@@ -102,12 +102,12 @@ class DaskMatrix:
         chosen = self.values[:, features]
         return np.asarray(abs(chosen if rows is None else chosen[rows]).max(axis=0).compute(), dtype=np.float64)
 
-    def gaps(self, features: Indices | None = None) -> Gaps:
+    def gaps(self, features: Indices | None = None) -> MatrixGaps:
         """Where values of some columns are missing or infinite."""
         chosen = self.values if features is None else self.values[:, features]
         self.reads.add(int(np.prod(chosen.shape)))
         nan, inf = da.isnan(chosen), da.isinf(chosen)
-        return Gaps(*dask.compute(nan.any(axis=1), inf.any(axis=1), (nan | inf).any(axis=0)))
+        return MatrixGaps(*dask.compute(nan.any(axis=1), inf.any(axis=1), (nan | inf).any(axis=0)))
 
     def subset(self, features: Indices) -> Dense:
         """A copy of some columns in memory."""

@@ -81,10 +81,10 @@ def _measure(document: dict[str, Any]) -> str:
 
 def _page(design: Design, document: dict[str, Any]) -> str:
     """The report."""
-    from dropstep.report.comparison_page import Compared, comparison_html
+    from dropstep.report.comparison_page import ComparisonRow, comparison_html
 
     rows = [
-        Compared(
+        ComparisonRow(
             row["strategy"],
             row["n_features"],
             row["features"] or (),

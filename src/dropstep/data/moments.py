@@ -14,8 +14,8 @@ from dropstep.data import exchange
 from dropstep.data.encoding import Encoding
 from dropstep.data.factor import Factor
 from dropstep.data.frame import Frame, frame_names, read
-from dropstep.data.matrices.base import Exponents, Matrix
 from dropstep.data.matrices.dense import Dense
+from dropstep.data.matrices.matrix import Exponents, Matrix
 from dropstep.data.rearrange import over_union, with_levels
 from dropstep.data.scale import is_extreme, rescaled
 from dropstep.data.scatter import statistics

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.data.matrices.base import Exponents, Floats, Matrix
+from dropstep.data.matrices.matrix import Exponents, Floats, Matrix
 
 MAX_LOG10 = 290.0  # largest |log10| of a product of sums of squares that float64 represents with full precision
 CONSTANT = 1e-12  # a column whose standard deviation is below this share of its mean is constant up to rounding

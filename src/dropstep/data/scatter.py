@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
-from dropstep.data.matrices.base import Blocked, Matrix
 from dropstep.data.matrices.dense import Dense
+from dropstep.data.matrices.matrix import Blocked, Matrix
 from dropstep.data.matrices.sparse import Sparse, large_means
 from dropstep.data.target import Categorical, Continuous, Target
 

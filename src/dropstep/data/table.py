@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.data.matrices.base import Matrix
 from dropstep.data.matrices.dense import Dense
+from dropstep.data.matrices.matrix import Matrix
 
 MAX_LISTED = 5  # columns that an error message names
 MAX_ROWS = 1e15  # weights with a larger sum are not counts of rows

@@ -14,7 +14,7 @@ MAX_NAMES = 12
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparisonRow:
     """One line of a comparison.
 
     Attributes
@@ -47,7 +47,7 @@ class Compared:
 
 
 def comparison_html(
-    rows: Sequence[Compared],
+    rows: Sequence[ComparisonRow],
     *,
     measure: str,
     verdict: str,
@@ -60,7 +60,7 @@ def comparison_html(
 
     Parameters
     ----------
-    rows : sequence of Compared
+    rows : sequence of ComparisonRow
         The strategies, with all features and with none.
     measure : str
         What the errors are.
@@ -99,7 +99,7 @@ def comparison_html(
     return page(title, header, parts)
 
 
-def _errors(rows: Sequence[Compared], measure: str) -> Html:
+def _errors(rows: Sequence[ComparisonRow], measure: str) -> Html:
     ran = [row for row in rows if row.errors]
     largest = max((abs(row.mean) for row in ran), default=0.0)
     n_folds = len(ran[0].errors) if ran else 0
@@ -110,7 +110,7 @@ def _errors(rows: Sequence[Compared], measure: str) -> Html:
     return table(caption, [("Features used", None), (measure, "num")], [_error(row, largest) for row in rows], "errors")
 
 
-def _error(row: Compared, largest: float) -> Html:
+def _error(row: ComparisonRow, largest: float) -> Html:
     if not row.errors:
         return tag("tr", tag("th", row.strategy, scope="row"), tag("td", row.refusal))
     spread = (sum((e - row.mean) ** 2 for e in row.errors) / max(1, len(row.errors) - 1)) ** 0.5
@@ -124,7 +124,7 @@ def _error(row: Compared, largest: float) -> Html:
     )
 
 
-def _features(rows: Sequence[Compared]) -> Html:
+def _features(rows: Sequence[ComparisonRow]) -> Html:
     ran = [row for row in rows if row.n_evaluations is not None]
     lines = [
         tag(

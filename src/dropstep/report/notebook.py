@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dropstep.report.coefficient_table import heads, sentences
 from dropstep.report.coefficient_table import lines as coefficient_lines
 from dropstep.report.html import Html, feature_names, join, table, tag
-from dropstep.report.quantities import Move, moves
+from dropstep.report.quantities import MoveMade, moves
 from dropstep.report.text import number, p_value
 from dropstep.result import SelectionPath
 from dropstep.wording import counted
@@ -61,7 +61,7 @@ def _moves(path: SelectionPath) -> Html:
     return _table(("", "feature", "gain", path.criterion), rows)
 
 
-def _move(path: SelectionPath, order: int, move: Move, largest: float) -> Html:
+def _move(path: SelectionPath, order: int, move: MoveMade, largest: float) -> Html:
     step = move.step
     width = 100 * min(1.0, step.gain / largest) if step.gain > 0 and largest > 0 else 0.0
     bar = tag("div", style=f"height:3px;margin-top:2px;width:{width:.3g}%;background:{BLUE}")
@@ -70,7 +70,7 @@ def _move(path: SelectionPath, order: int, move: Move, largest: float) -> Html:
     return _row(order, join([names, label, bar]), step.gain, step.score)
 
 
-def _others(path: SelectionPath, others: Sequence[Move]) -> Html:
+def _others(path: SelectionPath, others: Sequence[MoveMade]) -> Html:
     """One row for the later moves: features added and removed, and the sum of the gains."""
     listed: list[object] = []
     for action, lead in (("add", "then "), ("remove", "; removed: ")):

@@ -47,7 +47,7 @@ def scores(path: SelectionPath) -> list[tuple[int, float]]:
 # --- moves and entries -----------------------------------------------------------------------------------------------
 
 
-class Move(NamedTuple):
+class MoveMade(NamedTuple):
     """An addition or removal of a path.
 
     Attributes
@@ -65,17 +65,17 @@ class Move(NamedTuple):
     label: str
 
 
-def moves(path: SelectionPath) -> list[Move]:
+def moves(path: SelectionPath) -> list[MoveMade]:
     """All additions and removals in the order made; `path.start` and their gains add up to `path.score`."""
-    found: list[Move] = []
+    found: list[MoveMade] = []
     removed: set[int] = set()
     for step in reversed(path.steps):
         features = frozenset(step.features)
         if step.action == "remove":
             removed |= features
-            found.append(Move(step, features, f"{step.phase}, removed"))
+            found.append(MoveMade(step, features, f"{step.phase}, removed"))
         elif step.action == "add":
-            found.append(Move(step, features & removed, _label(step, features & removed)))
+            found.append(MoveMade(step, features & removed, _label(step, features & removed)))
             removed -= features
     return found[::-1]
 
@@ -117,7 +117,7 @@ def entries(path: SelectionPath) -> list[Entry]:
 # --- sizes -----------------------------------------------------------------------------------------------------------
 
 
-class Size(NamedTuple):
+class SizeScore(NamedTuple):
     """The best selection seen with a number of features: its score and standard error."""
 
     n_features: int
@@ -125,15 +125,15 @@ class Size(NamedTuple):
     std_error: float
 
 
-def best_by_size(path: SelectionPath) -> list[Size]:
+def best_by_size(path: SelectionPath) -> list[SizeScore]:
     """The best score by number of features, for a path whose scores have standard errors."""
-    best: dict[int, Size] = {}
+    best: dict[int, SizeScore] = {}
     sign = 1 if path.greater_is_better else -1
     for step, n in zip(path.steps, path.sizes(), strict=True):
         if step.score_std_error is None or step.action not in ("add", "remove"):
             continue
         if n not in best or sign * step.score > sign * best[n].score:
-            best[n] = Size(n, step.score, step.score_std_error)
+            best[n] = SizeScore(n, step.score, step.score_std_error)
     return [best[n] for n in sorted(best)]
 
 

@@ -16,7 +16,7 @@ from dropstep.report.html import Html, feature_name, feature_names, join, tag
 from dropstep.report.methods import FORMS
 from dropstep.report.methods import methods as as_methods
 from dropstep.report.page import Section, section, table
-from dropstep.report.quantities import Size
+from dropstep.report.quantities import SizeScore
 from dropstep.report.snippet import code_of, snippet
 from dropstep.report.text import number, p_value, short
 from dropstep.result import STABLE, Coefficients, Evidence, SelectionPath, Step, Subset, Subsets
@@ -196,7 +196,7 @@ def selected(path: SelectionPath) -> Section:
     return section("selected", "Order of entry", "How the features were selected", *parts)
 
 
-def _move(path: SelectionPath, order: int, move: summary.Move, largest: float) -> Html:
+def _move(path: SelectionPath, order: int, move: summary.MoveMade, largest: float) -> Html:
     step = move.step
     bar: Html | str = ""
     if step.gain > 0 and largest > 0:
@@ -413,7 +413,7 @@ LEFT, RIGHT, TOP, BOTTOM = 64.0, 706.0, 28.0, 216.0
 CAUSES = {"dropping": "dropping candidates", "racing": "racing", "cache": "the cache"}
 
 
-def by_size(path: SelectionPath, found: Sequence[Size]) -> list[Html]:
+def by_size(path: SelectionPath, found: Sequence[SizeScore]) -> list[Html]:
     """A line with its band of one standard error, and the same numbers in a table."""
     caption = "Cross-validated score by number of features, with a band of one standard error over the folds."
     head = [tag("th", text, scope="col", class_="num") for text in ("Features", path.criterion, "Standard error")]
@@ -427,7 +427,7 @@ def by_size(path: SelectionPath, found: Sequence[Size]) -> list[Html]:
     ]
 
 
-def _band(path: SelectionPath, found: Sequence[Size]) -> Html:
+def _band(path: SelectionPath, found: Sequence[SizeScore]) -> Html:
     low, high = min(s.score - s.std_error for s in found), max(s.score + s.std_error for s in found)
     scores = ticks(low, high, 5)
     first, last = found[0].n_features, found[-1].n_features

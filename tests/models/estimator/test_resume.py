@@ -22,7 +22,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from dropstep import Estimator, Selector, StopReason, select
 from dropstep.models.estimator.checkpoint import Checkpoint
-from dropstep.models.estimator.fingerprint import fingerprint
+from dropstep.models.estimator.identity import fingerprint
 from dropstep.search.limits import Limits
 from models.estimator.problems import signal as signal_table
 

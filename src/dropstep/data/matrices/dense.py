@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.data.matrices.base import Bools, Exponents, Floats, Gaps, Indices, Part, Reads
+from dropstep.data.matrices.matrix import Bools, Exponents, Floats, Indices, MatrixGaps, Part, Reads
 from dropstep.data.threads import in_threads
 
 BLOCK_SIZE = 2**18  # values that are copied at a time
@@ -108,11 +108,11 @@ class Dense:
             found[start : start + step] = (values if rows is None else values[rows]).max(axis=0)
         return found
 
-    def gaps(self, features: Indices | None = None) -> Gaps:
+    def gaps(self, features: Indices | None = None) -> MatrixGaps:
         """Where values of some columns are missing or infinite."""
         values = self.values if features is None else self.values[:, features]
         absent, infinite = np.isnan(values), np.isinf(values)
-        return Gaps(absent.any(axis=1), infinite.any(axis=1), (absent | infinite).any(axis=0))
+        return MatrixGaps(absent.any(axis=1), infinite.any(axis=1), (absent | infinite).any(axis=0))
 
     def subset(self, features: Indices) -> Dense:
         """A copy of some columns."""

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.data.matrices.base import Bools, Exponents, Floats, Gaps, Indices, Part, Reads
 from dropstep.data.matrices.dense import FLOAT32_BLOCK_COLUMNS, Dense, squares
+from dropstep.data.matrices.matrix import Bools, Exponents, Floats, Indices, MatrixGaps, Part, Reads
 
 MIN_BYTES = 2**26  # of a memory map that is read in blocks; a smaller one is treated as an array
 BLOCK_BYTES = 2**26  # of a block, in the type in which it is computed with
@@ -211,7 +211,7 @@ class OnDisk:
             found[at] = np.maximum(found[at], values.max(axis=0, initial=0.0))
         return found
 
-    def gaps(self, features: Indices | None = None) -> Gaps:
+    def gaps(self, features: Indices | None = None) -> MatrixGaps:
         """Where values of some columns are missing or infinite."""
         absent, infinite = np.zeros((2, self.shape[0]), dtype=bool)
         columns = np.zeros(self.shape[1] if features is None else len(features), dtype=bool)
@@ -220,7 +220,7 @@ class OnDisk:
             absent[rows] |= nan.any(axis=1)
             infinite[rows] |= inf.any(axis=1)
             columns[at] |= (nan | inf).any(axis=0)
-        return Gaps(absent, infinite, columns)
+        return MatrixGaps(absent, infinite, columns)
 
     def subset(self, features: Indices) -> Dense:
         """A copy of some columns in memory."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dropstep.data.matrices.base import Bools, Exponents, Floats, Gaps, Indices, Reads
+from dropstep.data.matrices.matrix import Bools, Exponents, Floats, Indices, MatrixGaps, Reads
 
 MAX_MEAN_SHARE = 100.0  # sum of squares of a class mean, relative to the scatter, from which a column is shifted
 BLOCK_SIZE = 2**20  # values of the nearly full columns that are shifted at a time
@@ -94,7 +94,7 @@ class Sparse:
             found[filled] = np.maximum.reduceat(values, X.indptr[:-1][filled])
         return found
 
-    def gaps(self, features: Indices | None = None) -> Gaps:
+    def gaps(self, features: Indices | None = None) -> MatrixGaps:
         """Where values of some columns are missing or infinite."""
         X = self.values if features is None else self.values[:, features]
         absent, infinite = np.zeros((2, X.shape[0]), dtype=bool)
@@ -102,7 +102,7 @@ class Sparse:
         bad = np.flatnonzero(~np.isfinite(X.data))
         columns = np.zeros(X.shape[1], dtype=bool)
         columns[np.searchsorted(X.indptr, bad, side="right") - 1] = True
-        return Gaps(absent, infinite, columns)
+        return MatrixGaps(absent, infinite, columns)
 
     def subset(self, features: Indices) -> Sparse:
         """A copy of some columns."""

@@ -13,8 +13,8 @@ from dropstep.data.division import Fold, make_folds
 from dropstep.models.base import CriterionInfo, Units
 from dropstep.models.estimator.checkpoint import Checkpoint
 from dropstep.models.estimator.family import EstimatorProblem
-from dropstep.models.estimator.fingerprint import fingerprint
 from dropstep.models.estimator.fits import Fits, Recipe, Rowwise, Runner, Task, fit_and_score
+from dropstep.models.estimator.identity import fingerprint
 from dropstep.models.estimator.model import CrossValidated
 from dropstep.models.estimator.ordering import ordering_of
 from dropstep.models.estimator.scoring import as_scorer, passed, scores_without_features

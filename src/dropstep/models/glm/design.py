@@ -9,8 +9,8 @@ from typing import Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.data.matrices.base import Blocked, Exponents, Matrix
 from dropstep.data.matrices.dense import Dense
+from dropstep.data.matrices.matrix import Blocked, Exponents, Matrix
 from dropstep.data.matrices.sparse import Sparse
 from dropstep.data.scale import CONSTANT
 from dropstep.data.table import Table, refuse_missing

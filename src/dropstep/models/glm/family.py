@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.data.division import Fold
-from dropstep.data.matrices.base import Matrix
 from dropstep.data.matrices.dense import Dense
+from dropstep.data.matrices.matrix import Matrix
 from dropstep.data.moments import Moments
 from dropstep.data.response import as_offset
 from dropstep.data.sample import PerRow, Sample, sample_of, sample_of_source
@@ -40,7 +40,7 @@ MIN_ROWS = 3
 MIN_CLASS = 5  # rows of a class, below which a note says how few they are
 
 
-class Refused(NamedTuple):
+class RefusedTarget(NamedTuple):
     """A value that a target must not have.
 
     Attributes
@@ -178,7 +178,7 @@ class LikelihoodFamily(ABC):
         if len(labels) < 2:
             raise one_class(labels[0])
 
-    def refused(self, y: Floats) -> Refused | None:
+    def refused(self, y: Floats) -> RefusedTarget | None:
         """The first of some numbers that a target must not have; None if there is none."""
         return None
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from dropstep.models.glm.family import About, NumberFamily, Refused
+from dropstep.models.glm.family import About, NumberFamily, RefusedTarget
 from dropstep.models.glm.likelihood import Likelihood, Pointwise
 
 Floats = NDArray[np.float64]
@@ -101,10 +101,10 @@ class Gamma(NumberFamily):
     scikit_learn = "GammaRegressor(alpha=0)"
     r = 'glm(family = Gamma("log"))'
 
-    def refused(self, y: Floats) -> Refused | None:
+    def refused(self, y: Floats) -> RefusedTarget | None:
         if not len(y) or y.min() > 0:
             return None
-        return Refused(
+        return RefusedTarget(
             int(y.argmin()),
             "y must be positive for model='gamma'",
             "remove these rows, or use model='poisson' for counts and model='linear' otherwise",

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from dropstep.models.glm.family import About, NumberFamily, Refused
+from dropstep.models.glm.family import About, NumberFamily, RefusedTarget
 from dropstep.models.glm.likelihood import Likelihood, WithNuisance
 from dropstep.models.glm.model import GeneralizedLinear
 from dropstep.models.glm.newton import solve
@@ -288,7 +288,7 @@ class NegativeBinomial(NumberFamily):
         if theta is not None and (not isinstance(theta, Real) or isinstance(theta, bool) or not 0 < theta < np.inf):
             raise ValueError(f"theta must be None or a positive number; got {theta!r}")
 
-    def refused(self, y: Floats) -> Refused | None:
+    def refused(self, y: Floats) -> RefusedTarget | None:
         return refused_counts(y, whole=True)
 
     def likelihood(self, y: Any, weights: Floats, offset: Floats, about: About) -> NegativeBinomialCounts:

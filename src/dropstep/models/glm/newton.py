@@ -62,7 +62,7 @@ class Trial:
     basis: Floats | None = None
 
 
-class Evaluation(Protocol):
+class TrialLikelihood(Protocol):
     """A likelihood at a trial."""
 
     @property
@@ -115,7 +115,7 @@ class Limit:
         return float(projected @ solve(finite.T @ own @ finite, projected))
 
 
-E = TypeVar("E", bound=Evaluation)
+E = TypeVar("E", bound=TrialLikelihood)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +125,7 @@ class Optimum(Generic[E]):
     Attributes
     ----------
     theta : ndarray of shape (n_terms, n_outputs)
-    at : Evaluation
+    at : TrialLikelihood
         The likelihood at theta, for the columns Z.
     converged : bool
     limit : Limit or None

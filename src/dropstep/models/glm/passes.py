@@ -54,7 +54,7 @@ class Totals:
 
 
 @dataclass(frozen=True, eq=False)
-class Recipe:
+class BlockRecipe:
     """How a block of rows becomes a likelihood and standardised columns.
 
     Attributes
@@ -79,7 +79,7 @@ class Recipe:
     scale: Floats
     labels: NDArray[np.generic] | None
 
-    def reading(self, columns: Sequence[int]) -> Recipe:
+    def reading(self, columns: Sequence[int]) -> BlockRecipe:
         """The recipe that reads only the features that some columns encode; all, if rows with gaps are dropped."""
         if self.layout.missing == "drop":
             return self
@@ -131,7 +131,7 @@ def _added(results: Iterator[Totals], nothing: Totals) -> Totals:
 class Constants:
     """Number of rows, and the constants of the likelihood."""
 
-    recipe: Recipe
+    recipe: BlockRecipe
 
     def __call__(self, block: Block) -> Totals:
         nothing = Totals((np.zeros(()), np.zeros_like(self.recipe.without_rows().constants)))
@@ -145,13 +145,13 @@ class Evaluate:
 
     Attributes
     ----------
-    recipe : Recipe
+    recipe : BlockRecipe
     selected : tuple of tuple of int
         Columns of each fit.
     trials : tuple of Trial
     """
 
-    recipe: Recipe
+    recipe: BlockRecipe
     selected: tuple[tuple[int, ...], ...]
     trials: tuple[Trial, ...]
 
@@ -208,7 +208,7 @@ class Evaluate:
 
 @dataclass(frozen=True, eq=False)
 class SummedPoint:
-    """A likelihood at a trial, from sums over all rows; see `Evaluation`."""
+    """A likelihood at a trial, from sums over all rows; see `TrialLikelihood`."""
 
     reach: float
     gradient: Floats
@@ -233,7 +233,7 @@ class Score:
 
     Attributes
     ----------
-    recipe : Recipe
+    recipe : BlockRecipe
     selected : tuple of int
         Columns of the present fit.
     theta : ndarray of shape (n_terms, n_outputs)
@@ -242,7 +242,7 @@ class Score:
         Columns of each candidate.
     """
 
-    recipe: Recipe
+    recipe: BlockRecipe
     selected: tuple[int, ...]
     theta: Floats
     units: tuple[tuple[int, ...], ...]
@@ -280,7 +280,7 @@ class Along:
 
     Attributes
     ----------
-    recipe : Recipe
+    recipe : BlockRecipe
     selected : tuple of int
         Columns of the present fit.
     theta : ndarray of shape (n_terms, n_outputs)
@@ -289,7 +289,7 @@ class Along:
     direction : Direction
     """
 
-    recipe: Recipe
+    recipe: BlockRecipe
     selected: tuple[int, ...]
     theta: Floats
     unit: tuple[int, ...]
@@ -313,13 +313,13 @@ class Slopes:
 
     Attributes
     ----------
-    recipe : Recipe
+    recipe : BlockRecipe
     selected : tuple of int
         Columns of the present fit.
     theta : ndarray of shape (n_terms, 1)
     """
 
-    recipe: Recipe
+    recipe: BlockRecipe
     selected: tuple[int, ...]
     theta: Floats
 
@@ -369,13 +369,13 @@ class StreamedGLM(GeneralizedLinear):
     Parameters
     ----------
     source : Source
-    recipe : Recipe
+    recipe : BlockRecipe
         How blocks are read.
     others
         As those of `GeneralizedLinear`.
     """
 
-    def __init__(self, source: Source, recipe: Recipe, *others: Any) -> None:
+    def __init__(self, source: Source, recipe: BlockRecipe, *others: Any) -> None:
         self.source, self.recipe = source, recipe
         self._locals: dict[tuple[int, ...], Summed] = {}
         super().__init__(recipe.family, *others)
@@ -538,7 +538,7 @@ class StreamedProblem:
         return self.sample.moments.n_features
 
     @cached_property
-    def recipe(self) -> Recipe:
+    def recipe(self) -> BlockRecipe:
         """How blocks are read."""
         sample, moments = self.sample, self.sample.moments
         names = sample.names or tuple(f"x{j}" for j in range(sample.n_features))
@@ -546,7 +546,9 @@ class StreamedProblem:
         has_offset, labels = sample.layout.offset is not None, moments.labels
         mean = float(moments.means[0, -1]) if labels is None else 0.0
         about = About(0 if labels is None else len(labels), mean, has_offset)
-        return Recipe(self.family, about, sample.layout, encoding, self.design.centre[0], self.design.scale, labels)
+        return BlockRecipe(
+            self.family, about, sample.layout, encoding, self.design.centre[0], self.design.scale, labels
+        )
 
     def model(self, criterion: Any, units: Units, candidates: NDArray[np.intp], choices: Choices) -> StreamedGLM:
         """A model of candidate columns."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from dropstep.models.glm.family import About, NumberFamily, Refused
+from dropstep.models.glm.family import About, NumberFamily, RefusedTarget
 from dropstep.models.glm.likelihood import Likelihood, Pointwise
 
 Floats = NDArray[np.float64]
@@ -71,14 +71,14 @@ class PoissonCounts(Likelihood):
         return deviance + self.constants[3]
 
 
-def refused_counts(y: Floats, *, whole: bool) -> Refused | None:
+def refused_counts(y: Floats, *, whole: bool) -> RefusedTarget | None:
     """The first value that is not a count."""
     if not len(y):
         return None
     if y.min() < 0:
-        return Refused(int(y.argmin()), "y must contain counts, which are not negative", "use model='linear'")
+        return RefusedTarget(int(y.argmin()), "y must contain counts, which are not negative", "use model='linear'")
     if whole and len(at := np.flatnonzero(y != np.floor(y))):
-        return Refused(
+        return RefusedTarget(
             int(at[0]),
             "y must contain counts, which are whole numbers",
             "use model='gamma' for positive numbers, model='poisson' for rates with weights, or model='linear'",
@@ -119,7 +119,7 @@ class Poisson(NumberFamily):
     def name(self) -> str:
         return self.title if self.dispersion == 1 else "quasi-Poisson regression"
 
-    def refused(self, y: Floats) -> Refused | None:
+    def refused(self, y: Floats) -> RefusedTarget | None:
         return refused_counts(y, whole=False)
 
     def likelihood(self, y: Any, weights: Floats, offset: Floats, about: About) -> PoissonCounts:

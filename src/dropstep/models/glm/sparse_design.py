@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from dropstep.data.matrices.base import Exponents
+from dropstep.data.matrices.matrix import Exponents
 from dropstep.data.matrices.sparse import Sparse, large_means
 from dropstep.data.scale import CONSTANT
 from dropstep.models.glm.likelihood import Local, Pointwise

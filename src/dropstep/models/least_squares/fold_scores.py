@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.data.division import Fold
-from dropstep.data.matrices.base import Exponents, Matrix
+from dropstep.data.matrices.matrix import Exponents, Matrix
 from dropstep.data.moments import Moments, of_matrix, rescaled_like
 from dropstep.data.sample import Sample
 from dropstep.data.table import refuse_missing

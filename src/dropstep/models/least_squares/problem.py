@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.data.columns import Columns, columns_of
-from dropstep.data.matrices.base import Exponents, Matrix
+from dropstep.data.matrices.matrix import Exponents, Matrix
 from dropstep.data.matrices.sparse import Sparse
 from dropstep.data.moments import Moments, of_rows
 from dropstep.data.scale import CONSTANT
@@ -30,7 +30,7 @@ MIN_SPARSE_COLUMNS = 256  # of a sparse table: a Gram matrix of fewer takes litt
 
 
 @dataclass(frozen=True, eq=False)
-class Origin:
+class TableScale:
     """What centring and rescaling took from the rows: with it, coefficients are in the units of the table.
 
     Attributes
@@ -74,7 +74,7 @@ class ScatterProblem:
         M of the empty selection.
     df : float
         Residual degrees of freedom of the empty selection.
-    origin : Origin
+    origin : TableScale
         Counts, means and units of the rows.
     separating : tuple of int
         Features with a single value within every class, but not the same in all: any criterion of class separation is
@@ -101,7 +101,7 @@ class ScatterProblem:
     equations: NormalEquations
     base: Floats
     df: float
-    origin: Origin
+    origin: TableScale
     separating: tuple[int, ...] = ()
     from_rows: Callable[[], ScatterProblem] | None = None
 
@@ -203,13 +203,13 @@ def problem_of(
         return from_moments(moments, exponents)
     columns, sums = columns_of(table, target, weights)
     if isinstance(target, Categorical):
-        origin = Origin(sums.counts, sums.means, np.empty(0), target.labels, sums.exponents)
+        origin = TableScale(sums.counts, sums.means, np.empty(0), target.labels, sums.exponents)
         return discriminant(sums.diagonal, columns, origin)
     y, cross = sums.targets, sums.cross
     assert y is not None
     assert cross is not None
     target_means = (target.values.sum(axis=0) if weights is None else weights @ target.values) / sums.counts[0]
-    origin = Origin(sums.counts, sums.means, target_means, exponents=sums.exponents)
+    origin = TableScale(sums.counts, sums.means, target_means, exponents=sums.exponents)
     return regression(sums.diagonal, columns, cross, y.T @ y, origin, y)
 
 
@@ -218,7 +218,7 @@ def from_moments(moments: Moments, exponents: Exponents | None = None) -> Scatte
     p = moments.n_features
     scatter, means = moments.scatter, moments.means
     diagonal = np.diagonal(scatter)[:p].copy()
-    origin = Origin(moments.counts, means[:, :p], means[0, p:], moments.labels, exponents)
+    origin = TableScale(moments.counts, means[:, :p], means[0, p:], moments.labels, exponents)
     if moments.labels is not None:
         if len(moments.labels) < 2:
             raise one_class(moments.labels[0])
@@ -236,7 +236,7 @@ def regression(
     scatter: Floats | Columns,
     cross: Floats,
     base: Floats,
-    origin: Origin,
+    origin: TableScale,
     targets: Floats | None = None,
 ) -> ScatterProblem:
     """Least squares with an intercept, on one or several targets."""
@@ -254,7 +254,7 @@ def regression(
     return ScatterProblem("linear", equations, base, n - 1, origin)
 
 
-def discriminant(diagonal: Floats, scatter: Floats | Columns, origin: Origin) -> ScatterProblem:
+def discriminant(diagonal: Floats, scatter: Floats | Columns, origin: TableScale) -> ScatterProblem:
     """Separation of classes: S is the scatter within classes, C C' the scatter between them."""
     n, counts, means, labels = origin.n, origin.counts, origin.means, origin.labels
     assert labels is not None

@@ -41,7 +41,7 @@ class Reads:
         return math.ceil(self._n_values / self._size)
 
 
-class Gaps(NamedTuple):
+class MatrixGaps(NamedTuple):
     """Where values are missing or infinite.
 
     Attributes
@@ -94,7 +94,7 @@ class Matrix(Protocol):
         """Largest absolute value of some columns, over all rows or some."""
         ...
 
-    def gaps(self, features: Indices | None = None) -> Gaps:
+    def gaps(self, features: Indices | None = None) -> MatrixGaps:
         """Where values of some columns are missing or infinite; None means all columns."""
         ...
 
