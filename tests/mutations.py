@@ -666,7 +666,7 @@ class Mutation:
     def __str__(self) -> str:
         size = "DROPSTEP_LARGE_FILE=1 " if self.large else ""
         stdin = f" < {shlex.quote(self.file)}" if self.is_typed and " - " in f"{self.command} " else ""
-        block = f"  # with dropstep.backends.text.BLOCK = {self.block}" if self.block else ""
+        block = f"  # with dropstep.backends.delimited.BLOCK = {self.block}" if self.block else ""
         return f"{size if self.is_typed else ''}{self.command}{stdin}{block}"
 
 

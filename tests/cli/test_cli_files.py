@@ -20,7 +20,7 @@ from dropstep.cli.output import output_files
 def test_an_existing_file_is_kept_unless_overwrite_is_given(wine, capsys, monkeypatch, option, file):
     Path(file).write_text("precious")
     with monkeypatch.context() as patch:
-        patch.setattr("dropstep.cli.select_command.read_design", lambda *_: pytest.fail("work was done"))
+        patch.setattr("dropstep.cli.select_command.any_design", lambda *_: pytest.fail("work was done"))
         code, out, err = run(capsys, f"select wine.csv --target class {option} {file}")
     assert (code, out) == (2, "")
     assert (
@@ -67,7 +67,7 @@ def test_no_file_of_moments_that_is_added_is_replaced(wine, capsys):
     ],
 )
 def test_a_checkpoint_is_no_other_file(wine, capsys, monkeypatch, options, sentence):
-    monkeypatch.setattr("dropstep.cli.select_command.read_design", lambda *_: pytest.fail("work was done"))
+    monkeypatch.setattr("dropstep.cli.select_command.any_design", lambda *_: pytest.fail("work was done"))
     code, _, err = run(capsys, f"select wine.csv --target class --model sklearn.naive_bayes:GaussianNB {options}")
     assert code == 2
     assert err == f"dropstep: {sentence}; choose another name\n"
@@ -189,7 +189,7 @@ def test_closed_standard_input_is_an_empty_file(wine):
 
 def test_planted_links_are_not_followed(folder, monkeypatch):
     Path("victim").write_text("precious")
-    monkeypatch.setattr("dropstep.files.secrets.token_hex", lambda n: "guessed")
+    monkeypatch.setattr("dropstep.atomic.secrets.token_hex", lambda n: "guessed")
     Path(".dropstep-guessed.part").symlink_to("victim")
     with (
         pytest.raises(ValueError, match=r"^new\.txt: this file cannot be written \(File exists\)"),

@@ -31,7 +31,7 @@ sys.exit(script.load()())
         "dropstep.select",
         "dropstep.cli.parser",
         "dropstep.cli.select_command",
-        "dropstep.readers.arrow",
+        "dropstep.backends.files",
         "dropstep.report",
     ],
 )

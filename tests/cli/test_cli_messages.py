@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import dropstep.backends
 import dropstep.cli
-import dropstep.readers
 from commands import run, write_people
 from dropstep.cli import naming, output
 from dropstep.cli.parser import build_parser
@@ -63,7 +63,7 @@ def mentioned(file: Path) -> set[str]:
 
 @pytest.mark.parametrize("command", ["select", "compare"])
 def test_every_option_that_a_message_may_advise_exists(command):
-    folders = [Path(inspect.getfile(package)).parent for package in (dropstep.cli, dropstep.readers)]
+    folders = [Path(inspect.getfile(package)).parent for package in (dropstep.cli, dropstep.backends)]
     files = [
         file
         for folder in folders
@@ -78,9 +78,9 @@ def test_every_option_that_a_message_may_advise_exists(command):
             assert not unknown, file
 
 
-def test_readers_name_no_option():
+def test_backends_name_no_option():
     """Only the command line knows options."""
-    assert not {o for file in Path(inspect.getfile(dropstep.readers)).parent.glob("*.py") for o in mentioned(file)}
+    assert not {o for file in Path(inspect.getfile(dropstep.backends)).parent.glob("*.py") for o in mentioned(file)}
 
 
 @pytest.mark.parametrize("command", ["select", "compare"])
@@ -126,8 +126,8 @@ def test_numbers_in_another_format_advise_an_option(folder, capsys, cells, advic
 @pytest.mark.parametrize(
     ("data", "advice"),
     [
-        (b"a,b\n1,2\n3\n", "but the first row has 2; correct the file, or give its separator with --separator"),
-        (b"a,b\n1,\xe9\n", "is not UTF-8; add --encoding, e.g. --encoding latin-1"),
+        (b"a,b\n1,2\n3\n", "but the first row has 2; correct the file, or give its separator, e.g. --separator ';'"),
+        (b"a,b\n1,\xe9\n", "is not UTF-8; use another --encoding, e.g. --encoding latin-1"),
         (b"a,b\n1,\x00\n", "or UTF-16; for UTF-16, add --encoding utf-16"),
         (b"1,1\n1,2\n", "2 times in the header; if the file has no header, add --no-header"),
         (b",,x\na,b,c\n1,2,3\n", "no name in the header; if the names are in the next line, add --skip 1"),

@@ -9,9 +9,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from commands import DOCUMENTS, SCHEMA, answer, write_people, write_towns
+from dropstep.cli.columns import ColumnKind
 from dropstep.models.least_squares.criteria import CRITERIA
 from dropstep.parameters import ENTRIES
-from dropstep.readers.columns import ColumnKind
 from dropstep.result import Action, Phase, StopReason
 from dropstep.search.strategies import STRATEGIES
 

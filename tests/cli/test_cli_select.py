@@ -188,7 +188,7 @@ def test_what_the_options_ask_of_columns(people, capsys):
 
 
 def test_parquet_needs_pyarrow(wine, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "dropstep.readers.arrow", None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     code, _, err = run(capsys, "select wine.csv --target class --output few.parquet")
     assert (code, err) == (
         2,
@@ -291,7 +291,7 @@ def test_files_are_whole_or_not_there(folder):
 )
 def test_output_that_cannot_be_written_is_refused_before_any_work(wine, capsys, option, sentence, monkeypatch):
     Path("sub.html").mkdir()
-    monkeypatch.setattr("dropstep.cli.select_command.read_design", lambda *_: pytest.fail("work was done"))
+    monkeypatch.setattr("dropstep.cli.select_command.any_design", lambda *_: pytest.fail("work was done"))
     code, out, err = run(capsys, f"select wine.csv --target class {option}")
     assert (code, out) == (2, "")
     assert sentence in err

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -25,7 +25,68 @@ BACKENDS: dict[tuple[str, str], str] = {
 }
 FRAMES = ("pyarrow", "pandas", "polars")
 # Package and extra that a module needs, if these are not its name.
-NEEDS = {"arrow": ("pyarrow", "arrow"), "files": ("pyarrow", "arrow"), "spark": ("pyspark", "spark")}
+NEEDS = {"arrow": ("pyarrow", "files"), "files": ("pyarrow", "files"), "spark": ("pyspark", "spark")}
+
+
+def read(
+    file: Any,
+    *,
+    separator: str | None = None,
+    decimal: str = ".",
+    thousands: str | None = None,
+    encoding: str | None = None,
+    header: bool = True,
+    skip: int = 0,
+    transpose: bool = False,
+    na: Sequence[str] | None = None,
+    categorical: Collection[str] = (),
+) -> Source:
+    """Read a file as a table that `select` takes; ``select("a.csv", "y")`` is ``select(read("a.csv"), "y")``.
+
+    The format is detected from the content: text (CSV, TSV and the like), Parquet, or Arrow, gzipped or not. Columns of
+    text files are numbers, booleans, dates or text, whichever all of their cells are.
+
+    Parameters
+    ----------
+    file : str, path or list of them
+        A name, a glob, a directory, or several; "-" is standard input.
+    separator : str or None, default=None
+        The character between the cells of a text file, where " " is any run of blanks; None detects it.
+    decimal : str, default="."
+        Decimal separator of numbers.
+    thousands : str or None, default=None
+        Thousands separator of numbers.
+    encoding : str or None, default=None
+        Encoding of a text file; None is UTF-8, or UTF-16 with a byte-order mark.
+    header : bool, default=True
+        Whether the first row contains the names of the columns; otherwise they are c1, c2, ...
+    skip : int, default=0
+        Number of lines before the header.
+    transpose : bool, default=False
+        Whether the rows of a text file are its columns.
+    na : sequence of str or None, default=None
+        Texts that mark missing values; None is "", "NA", "NaN", "null", "None", "?", "." and the like.
+    categorical : collection of str, default=()
+        Columns that are read as categories, even if they contain numbers or dates.
+
+    Returns
+    -------
+    Source
+        The table; its `columns` have names and types, and its `notes` say what was ignored.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> file = Path(tempfile.mkdtemp()) / "table.csv"
+    >>> _ = file.write_text("town;size;when\\nRome;1,5;2020-01-31\\nOslo;2;2020-02-29\\n")
+    >>> [(column.name, column.kind) for column in read(file, decimal=",").columns]
+    [('town', 'factor'), ('size', 'number'), ('when', 'date')]
+    """
+    source: Source = _backend("files", file).read(
+        file, separator, decimal, thousands, encoding, header, skip, transpose, na, categorical
+    )
+    return source
 
 
 def opened(X: Any, y: Any, rows: PerRow) -> tuple[Any, Any, PerRow]:
@@ -50,17 +111,21 @@ def opened(X: Any, y: Any, rows: PerRow) -> tuple[Any, Any, PerRow]:
     module = _module(X)
     if module is None:
         return X, y, rows
+    opener: Callable[[Any, Any, PerRow], tuple[Source, Any, PerRow]] = _backend(module, X).open_source
+    source, y, rows = opener(X, y, rows)
+    return (source.rows() if isinstance(source, Source) and fits(source) else source), y, rows
+
+
+def _backend(module: str, X: Any) -> Any:
+    """A module of this package; raises with the command that installs what it needs."""
     try:
-        backend = import_module(f"dropstep.backends.{module}")
+        return import_module(f"dropstep.backends.{module}")
     except ImportError as error:
         needed, extra = NEEDS.get(module, (module, module))
         if error.name is None or error.name.split(".")[0] != needed:
             raise
         what = f"files such as {_shown(X)}" if module == "files" else f"a {type(X).__name__}"
         raise ImportError(f"reading {what} needs {needed}: pip install 'dropstep[{extra}]'") from None
-    opener: Callable[[Any, Any, PerRow], tuple[Source, Any, PerRow]] = backend.open_source
-    source, y, rows = opener(X, y, rows)
-    return (source.rows() if isinstance(source, Source) and fits(source) else source), y, rows
 
 
 def _module(X: Any) -> str | None:

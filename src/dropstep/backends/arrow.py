@@ -148,12 +148,15 @@ class ArrowSource(SequentialSource):
             if column.name in kept
         )
 
+    def confirm(self, columns: Sequence[str]) -> None:
+        """Find the types of all rows if one of the columns seems to be meant as numbers, but has other cells."""
+
     def blocks(self, columns: tuple[str, ...]) -> Iterator[Block]:
         for origin, batch in self.batches(columns):
             try:
                 block = block_of(batch, origin)
             except UnicodeDecodeError as error:
-                raise damaged(origin.name or "X", origin.first, error) from None
+                raise damaged(origin.name or "X", error, origin.first) from None
             yield self._with_categories(block) if self._categorical.intersection(columns) else block
 
     def _with_categories(self, block: Block) -> Block:
@@ -220,7 +223,7 @@ class DatasetSource(ArrowSource):
                 done += batch.num_rows
         except (pa.ArrowException, OSError) as error:
             self._refuse_other_types(fragment, columns)
-            raise damaged(origin or "X", done, error) from None
+            raise damaged(origin or "X", error, done) from None
 
     def _refuse_other_types(self, fragment: Any, columns: tuple[str, ...]) -> None:
         """Raise if a column of a file cannot be converted to the type that it has in the first file."""
@@ -247,10 +250,11 @@ def scan_options(fragment: Any) -> Any:
     return ds.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True, buffer_size=2**18)
 
 
-def damaged(origin: str, done: int, error: Exception) -> ValueError:
+def damaged(origin: str, error: Exception, done: int | None = None) -> ValueError:
     """The error for a file that cannot be read to its end."""
     reason = " ".join(str(error).split())[:160]
-    return ValueError(f"{origin}: damaged or truncated after row {done} ({reason}); nothing was selected")
+    after = "" if done is None else f" after row {done}"
+    return ValueError(f"{origin}: this file is damaged or truncated{after} ({reason})")
 
 
 class PolarsSource(ArrowSource):

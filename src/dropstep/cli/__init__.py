@@ -109,10 +109,10 @@ def _command(parser: argparse.ArgumentParser, args: argparse.Namespace, line: st
     from dropstep.cli.output import show
 
     if args.command == "columns":
-        from dropstep.readers import read_names
+        from dropstep.cli.columns import column_names
         from dropstep.report.text import printable
 
-        show("\n".join(map(printable, read_names(args.file))))
+        show("\n".join(map(printable, column_names(args.file))))
     else:
         from dropstep.cli.completion import script
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dropstep.cli.columns import Column
 from dropstep.cli.naming import option_list
 from dropstep.cli.roles import Roles
-from dropstep.readers import Column
 from dropstep.wording import counted, listed, quoted
 
 
@@ -55,7 +55,7 @@ def _without(
 
 def _infinite_sentence(columns: Sequence[Column]) -> str:
     first, rows = columns[0], np.flatnonzero(columns[0].infinite)
-    cell = str(first.cells.original()[rows[0]]).strip()
+    cell = str(first.original()[rows[0]]).strip()
     large = "inf" not in cell.lower()
     one, many = ("a number", "numbers") if large else ("an infinite value", "infinite values")
     limit = " too large for double precision" if large else ""

@@ -12,25 +12,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dropstep.backends.content import ReadError
 from dropstep.cli import output
-from dropstep.cli.advice import with_advice
+from dropstep.cli.columns import Column, columns_of, open_source, original_rows, shown_level
 from dropstep.cli.complete import complete
-from dropstep.cli.naming import brief, in_options, option_list
+from dropstep.cli.naming import brief, in_options
 from dropstep.cli.output import Progress
 from dropstep.cli.roles import Roles, roles_of
 from dropstep.cli.table_input import AnyDesign, ColumnLine
-from dropstep.cli.usable import as_table, usable
+from dropstep.cli.usable import as_table, refuse_mixed, usable
 from dropstep.data.frame import Frame
 from dropstep.data.response import Survival
-from dropstep.data.sample import Features, PerRow, Sample
-from dropstep.data.table import Table
-from dropstep.data.target import Categorical
+from dropstep.data.sample import Features, PerRow, Sample, digits_note
+from dropstep.data.table import Names, Table
+from dropstep.data.target import Categorical, dates_error
 from dropstep.models.families import as_family
 from dropstep.models.glm.cox import Cox
 from dropstep.parameters import Parameters
-from dropstep.readers import Column, Layout, ReadError, Source, read
-from dropstep.readers.columns import MISSING, Numerals, shown_number
-from dropstep.wording import counted, listed, quoted, shortened
+from dropstep.wording import counted, quoted, shortened
 
 Floats = NDArray[np.float64]
 
@@ -41,8 +40,10 @@ class Design(AnyDesign):
 
     Attributes
     ----------
-    source : Source
+    source : ArrowSource
         The file.
+    file : str
+        Its name, as it was given.
     columns : tuple of Column
         Its columns, categorical where the options require it.
     roles : tuple of str
@@ -63,7 +64,8 @@ class Design(AnyDesign):
         Warnings about the file, one sentence each.
     """
 
-    source: Source
+    source: Any
+    file: str
     columns: tuple[Column, ...]
     roles: tuple[str, ...]
     features: tuple[Column, ...]
@@ -76,12 +78,8 @@ class Design(AnyDesign):
     notes: tuple[str, ...] = ()
 
     @property
-    def file(self) -> str:  # type: ignore[override]
-        return self.source.file
-
-    @property
     def shown(self) -> str:
-        return self.source.shown
+        return str(self.source.shown)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -96,7 +94,9 @@ class Design(AnyDesign):
         return tuple(ColumnLine(c.name, c.kind, role) for c, role in zip(self.columns, self.roles, strict=True))
 
     def summaries(self) -> list[str]:
-        return [_values(column) for column in self.columns]
+        others = [j for j, column in enumerate(self.columns) if not len(column.values) and column.kind != "mixed"]
+        columns = columns_of(self.source, self.source.columns, others, ())
+        return [_values(columns[j] if j in others else column) for j, column in enumerate(self.columns)]
 
     @property
     def target_names(self) -> tuple[str, ...]:
@@ -122,7 +122,7 @@ class Design(AnyDesign):
     @cached_property
     def kept(self) -> NDArray[np.bool_]:
         """Rows of the file that are used."""
-        return np.ones(self.source.n_rows, dtype=bool) if self.sample.rows is None else self.sample.rows
+        return np.ones(len(self.y), dtype=bool) if self.sample.rows is None else self.sample.rows
 
     def data(self) -> dict[str, Any]:
         return {
@@ -135,8 +135,7 @@ class Design(AnyDesign):
         }
 
     def write(self, part: Path, file: str, names: Sequence[str]) -> None:
-        kept = set(names)
-        output.write_columns(part, file, [column for column in self.columns if column.name in kept])
+        output.write_columns(part, file, self.source, names)
 
     def target_range(self) -> str:
         if isinstance(self.target, Survival):
@@ -149,7 +148,7 @@ class Design(AnyDesign):
         if not isinstance(self.target, Categorical):
             return {}
         counts = np.bincount(self.target.codes, minlength=len(self.target.labels))
-        return {shown_label(label): int(n) for label, n in zip(self.target.labels, counts, strict=True)}
+        return {shown_level(label): int(n) for label, n in zip(self.target.labels, counts, strict=True)}
 
 
 def _values(column: Column) -> str:
@@ -163,38 +162,49 @@ def _values(column: Column) -> str:
     return ", ".join(span + gaps)
 
 
-def shown_label(label: Any) -> str:
-    """A class label in words."""
-    return shown_number(float(label)) if isinstance(label, float) else str(label)
-
-
 def read_design(args: argparse.Namespace, progress: Progress) -> Design:
     """Read the file, and make the design that the options describe."""
     progress.update(f"reading {args.file}")
+    return design_of(open_source(args), args)
+
+
+def design_of(source: Any, args: argparse.Namespace) -> Design:
+    """Make the design of a file from the options; its rows are read into memory."""
     try:
-        source = read(args.file, layout_of(args))
+        return _design_of(source, args)
     except ReadError as error:
-        raise ValueError(with_advice(error)) from error
-    return design_of(source, args)
+        raise ValueError(in_options(str(error))) from error
 
 
-def layout_of(args: argparse.Namespace) -> Layout:
-    """The layout of a text file that the options describe."""
-    numerals = Numerals(args.decimal, args.thousands, MISSING if args.na is None else tuple(args.na))
-    return Layout(not args.no_header, args.separator, args.encoding, args.skip, args.transpose, numerals)
-
-
-def design_of(source: Source, args: argparse.Namespace) -> Design:
-    """Make the design of a file from the options."""
+def _design_of(source: Any, args: argparse.Namespace) -> Design:
     roles = _roles(source, args)
+    names = source.names
+    needed = (*roles.candidates(len(names)), *roles.targets, *roles.others)
+    source.confirm([names[j] for j in needed])
+    types, categorical = (
+        source.columns,
+        {*roles.categorical, *(() if roles.row_groups is None else (roles.row_groups,))},
+    )
+    refuse_mixed(types, roles)
+    columns = tuple(columns_of(source, types, needed, sorted(categorical)))
+    if len(source.columns) != len(types) or any(
+        new.kind != old.kind
+        for j, (new, old) in enumerate(zip(source.columns, types, strict=True))
+        if j not in categorical
+    ):
+        source.restrict(source.names)
+        return _design_of(source, args)  # rows below the first ones have other types
+    for column in (columns[j] for j in roles.targets):
+        if column.kind in ("date", "other"):
+            raise dates_error()
     notes = [in_options(note) for note in source.notes]
-    columns = tuple(_converted(j, column, roles) for j, column in enumerate(source.columns))
     features, missing = complete(columns, usable(columns, roles, notes), roles, args.missing, notes)
     if not features:
         raise ValueError(f"{source.shown}: no feature remains; every column except the target is ignored")
     targets, family = tuple(columns[j] for j in roles.targets), as_family(args.model)
     y = _survival(*targets) if isinstance(family, Cox) else _target_values(targets)
-    rows = _rows(roles, columns)
+    numbered = roles.row_groups is not None and types[roles.row_groups].kind == "number"
+    rows = _rows(roles, columns, numbered=numbered and roles.row_groups not in roles.categorical)
     parameters: dict[str, Any] = {
         "include": [columns[j].name for j in roles.include] or None,
         "groups": [[columns[j].name for j in group] for group in roles.groups] or None,
@@ -209,9 +219,12 @@ def design_of(source: Source, args: argparse.Namespace) -> Design:
         table = as_table(columns, features, roles)
         sample = family.sample(table, y, rows, given)
     assert isinstance(sample, Sample)
-    _note_digits([columns[j] for j in features], notes)
+    rounded = [place for place, j in enumerate(features) if columns[j].name in source.rounded]
+    if rounded and (note := digits_note(Names(sample.names), rounded)) not in sample.notes:
+        notes.append(in_options(note))
     return Design(
         source,
+        args.file,
         columns,
         roles.names(features, len(columns)),
         tuple(columns[j] for j in features),
@@ -225,12 +238,12 @@ def design_of(source: Source, args: argparse.Namespace) -> Design:
     )
 
 
-def _roles(source: Source, args: argparse.Namespace) -> Roles:
+def _roles(source: Any, args: argparse.Namespace) -> Roles:
     """Roles of the columns; a target that stands in the first column suggests that the table is transposed."""
     try:
         return roles_of(args, source.names)
     except ValueError:
-        first = {str(cell).strip() for cell in source.columns[0].cells.original()}
+        first = {str(row[0]).strip() for row in original_rows(source, source.names[:1])}
         if args.target is None or args.target in source.names or args.target not in first:
             raise
         add = "if rows are features and columns are samples, add --transpose"
@@ -240,49 +253,26 @@ def _roles(source: Source, args: argparse.Namespace) -> Roles:
         ) from None
 
 
-def _rows(roles: Roles, columns: Sequence[Column]) -> PerRow:
-    """What the options name per row."""
+def _rows(roles: Roles, columns: Sequence[Column], *, numbered: bool) -> PerRow:
+    """What the options name per row; groups of rows that are numbered have numbers, unless these would lose digits."""
+    groups = None if roles.row_groups is None else _labels(columns[roles.row_groups])
+    if groups is not None and numbered:
+        numbers = np.asarray(groups, dtype=np.float64)
+        levels = columns[roles.row_groups or 0].levels
+        groups = numbers if len(set(map(float, levels))) == len(levels) else groups
     return PerRow(
         None if roles.weights is None else _numbers("--weights", columns[roles.weights]),
         None if roles.offset is None else _numbers("--offset", columns[roles.offset]),
         None if roles.strata is None else _labels(columns[roles.strata]),
-        None if roles.row_groups is None else _labels(columns[roles.row_groups]),
+        groups,
     )
 
 
-def _converted(j: int, column: Column, roles: Roles) -> Column:
-    """Convert a column to categories where requested, or where identifiers of row groups would lose digits."""
-    if j in roles.categorical or (j == roles.row_groups and column.loses_digits):
-        return column.as_category()
-    return column
-
-
-def _note_digits(features: Sequence[Column], notes: list[str]) -> None:
-    """Note integers that double precision cannot represent."""
-    if rounded := [column.name for column in features if column.loses_digits]:
-        holds = "holds" if len(rounded) == 1 else "hold"
-        notes.append(
-            f"{listed(rounded)} {holds} integers that lose digits in double precision (for identifiers, use "
-            f"--exclude {option_list(rounded)}; for categories, --categorical {option_list(rounded)})"
-        )
-
-
 def _target_values(targets: Sequence[Column]) -> NDArray[Any]:
-    """Numbers, one column per target, or the labels of one target; raises if a target is constant."""
+    """Numbers, one column per target, or the labels of one target."""
     for column in targets:
-        if column.kind in ("date", "other"):
-            raise ValueError(
-                f"--target {shortened(column.name)}: dates and lists cannot be a target; derive a number first"
-            )
         if column.is_category and len(targets) > 1:
             raise ValueError(f"--target: several targets must be numbers, but {quoted(column.name)} is text")
-        present = column.values[~(column.missing | column.infinite)]
-        if (present == present[0]).all():
-            value = column.levels[present[0]] if column.levels else shown_number(present[0])
-            raise ValueError(
-                f"--target {shortened(column.name)}: every row has the value {shortened(value)}; "
-                "choose a target that varies"
-            )
     if targets[0].is_category:
         return _labels(targets[0])
     values = np.column_stack([column.values for column in targets])

@@ -10,10 +10,10 @@ from operator import add
 from typing import Any
 
 from dropstep.cli import output
-from dropstep.cli.design import Design, read_design
+from dropstep.cli.design import Design
 from dropstep.cli.formats import as_csv, as_data
 from dropstep.cli.naming import find_all, in_options, parameters_of
-from dropstep.cli.streamed import StreamedDesign, is_large, streamed_design
+from dropstep.cli.streamed import StreamedDesign, any_design
 from dropstep.cli.table_input import AnyDesign
 from dropstep.data.encoding import Encoding
 from dropstep.data.moments import Moments, of_rows, refuse_extreme
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace, command: str) -> int:
 def _make(args: argparse.Namespace, command: str) -> int:
     output.check_writable("--output", args.output, [args.file], ENDING, overwrite=args.overwrite)
     with output.Progress(quiet=args.quiet) as progress:
-        design: AnyDesign = streamed_design(args, progress) if is_large(args) else read_design(args, progress)
+        design = any_design(args, progress)
         moments = _moments_of(design)
         moments.save(args.output)
     output.print_notes((*design.notes_with(design.known.notes), *_small_cells(moments)), quiet=args.quiet)

@@ -7,6 +7,7 @@ import ast
 import csv
 import difflib
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -25,9 +26,13 @@ _OPTIONS = (
     *((re.compile(rf"\b{name}\b"), flag) for name, flag in _FLAGS.items() if "_" in name),
     (re.compile(r"\bsample_weight\b"), "--weights"),
     (re.compile(r"\bsample_groups\b"), "--groups-column"),
-    (re.compile(r"\bheader=False\b"), "--no-header"),
+    (re.compile(r"\bconvert them to a categorical type\b"), "use --categorical"),
+    (re.compile(r"\bomit decimal\b"), "omit --decimal"),
+    (re.compile(r"\banother encoding\b"), "another --encoding"),
 )
 _EXCLUDE = re.compile(r"""\bexclude=(\[(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|, )*\])""")
+_READ = re.compile(r"""(use )?dropstep\.read\(file, ((?:[^()'"]|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")*)\)""")
+_SWITCHES = {"header": "--no-header", "transpose": "--transpose"}
 MAX_LIST, MAX_QUOTE = 200, 100  # characters
 _RANGE = re.compile(r"(\d+)-(\d+)", re.ASCII)
 _LONG_QUOTE = re.compile(rf"'([^']{{{MAX_QUOTE},}})'")
@@ -94,6 +99,7 @@ def option_list(names: Sequence[str]) -> str:
 
 def in_options(message: str, command: str = "select") -> str:
     """Replace parameters in a message of the library by the options of a command, and shorten long quotations."""
+    message = _READ.sub(_as_options, message)
     message = _EXCLUDE.sub(lambda found: f"--exclude {option_list(ast.literal_eval(found[1]))}", message)
     message = _QUOTED.sub(lambda found: f"{_FLAGS[found[1]]} {found[2]}", message)
     message = _CHECKED.sub(lambda found: _FLAGS[found[1]], message)
@@ -102,6 +108,24 @@ def in_options(message: str, command: str = "select") -> str:
     if command == "compare":
         message = re.sub(r"--strategy\b", "--strategies", message)
     return brief(message)
+
+
+def _as_options(call: re.Match[str]) -> str:
+    """The options that correspond to the arguments of a call of `dropstep.read`, after "add" instead of "use"."""
+    parsed = ast.parse(f"read({call[2]})", mode="eval").body
+    arguments = parsed.keywords if isinstance(parsed, ast.Call) else []
+    given = ((str(argument.arg), ast.literal_eval(argument.value)) for argument in arguments)
+    return ("add " if call[1] else "") + " ".join(_option(name, value) for name, value in given)
+
+
+def _option(name: str, value: Any) -> str:
+    if name in _SWITCHES:
+        return _SWITCHES[name]
+    if name == "categorical":
+        return f"--categorical {option_list(value)}"
+    if name == "na":
+        return " ".join("--na TEXT" if text is ... else f"--na {shlex.quote(text)}" for text in value)
+    return f"--{name} {repr(value) if str(value).isspace() or value == chr(39) else shlex.quote(str(value))}"
 
 
 def brief(message: str) -> str:

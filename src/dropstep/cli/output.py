@@ -20,8 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TextIO
 
-from dropstep.files import atomic_files
-from dropstep.readers import Column
+from dropstep.atomic import atomic_files
 from dropstep.report import text
 
 _FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
@@ -287,7 +286,7 @@ def same_file(a: str, b: str) -> bool:
 
 def _require_arrow(option: str, file: str) -> None:
     try:
-        import dropstep.readers.arrow  # noqa: F401
+        import pyarrow  # noqa: F401
     except ImportError:
         raise ValueError(f"{option} {file}: writing Parquet files needs pyarrow: pip install 'dropstep[cli]'") from None
 
@@ -316,16 +315,18 @@ def output_files() -> Iterator[Callable[[str], Path]]:
         raise ValueError(f"{file}: this file cannot be written ({why}); no file was written") from error
 
 
-def write_columns(part: Path, file: str, columns: Sequence[Column]) -> None:
-    """Write columns to `part` with their original values, in the format given by the ending of `file`."""
-    name = file.lower()
-    if name.endswith(".parquet"):
-        from dropstep.readers.arrow import write_parquet
+def write_columns(part: Path, file: str, source: Any, names: Sequence[str]) -> None:
+    """Write columns of a source with their original values to `part`, in the format given by the ending of `file`."""
+    kept = set(names)
+    columns = tuple(name for name in source.names if name in kept)
+    if file.lower().endswith(".parquet"):
+        from dropstep.backends.files import write_parquet
 
-        write_parquet(str(part), columns)
+        write_parquet(str(part), (batch for _, batch in source.batches(columns)))
         return
-    rows = zip(*(column.cells.original() for column in columns), strict=True)
-    write_table(part, file, [column.name for column in columns], rows)
+    from dropstep.cli.columns import original_rows
+
+    write_table(part, file, columns, original_rows(source, columns))
 
 
 def write_table(part: Path, file: str, names: Sequence[str], rows: Iterator[Sequence[Any]]) -> None:

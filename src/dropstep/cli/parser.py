@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 from dropstep import __version__
+from dropstep.backends.content import MISSING
+from dropstep.cli.columns import column_names
 from dropstep.cli.naming import brief
 from dropstep.cli.output import labelled
 from dropstep.cli.values import (
@@ -28,8 +30,6 @@ from dropstep.models.families import MODELS
 from dropstep.models.glm.criteria import CRITERIA as OF_LIKELIHOODS
 from dropstep.models.least_squares.criteria import CRITERIA
 from dropstep.parameters import DEFAULTS, ENTRIES, NUMBER_OF_FOLDS, SEED, Command, whole
-from dropstep.readers import ReadError, read_names
-from dropstep.readers.columns import MISSING
 from dropstep.report.text import printable
 from dropstep.search.strategies import STRATEGIES
 from dropstep.wording import listed, shortened
@@ -210,8 +210,8 @@ def _no_target(file: str) -> str:
     """The sentence for a command line without a target, with the columns of the file if it can be read."""
     sentence = "the following arguments are required: --target, the column to explain"
     try:
-        return sentence if file == "-" else f"{sentence}; the columns are {listed(read_names(file), 8)}"
-    except (ReadError, OSError, ValueError):
+        return sentence if file == "-" else f"{sentence}; the columns are {listed(column_names(file), 8)}"
+    except (OSError, ValueError):
         return sentence
 
 

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from dropstep.cli import INTERRUPTED, facts, output
-from dropstep.cli.design import Design, read_design
+from dropstep.cli.design import Design
 from dropstep.cli.formats import Certainty, as_csv, as_data, as_text
 from dropstep.cli.naming import in_options, parameters_of
-from dropstep.cli.streamed import is_large, streamed_design
+from dropstep.cli.streamed import any_design
 from dropstep.cli.table_input import AnyDesign
-from dropstep.readers.errors import ReadError
 from dropstep.report.text import printable
 from dropstep.result import Evidence, SelectionPath, Step, StopReason
 from dropstep.search.strategies import as_strategy
@@ -30,7 +29,7 @@ def run(args: argparse.Namespace, command: str) -> int:
     _check_files(args)
     interrupted = False
     with output.Progress(quiet=args.quiet) as progress:
-        design = streamed_design(args, progress) if is_large(args) else read_design(args, progress)
+        design = any_design(args, progress)
         if args.dry_run:
             notes, result = design.notes_with(design.known.notes), facts.planned(design, args, command)
         else:
@@ -133,7 +132,7 @@ def _split(design: AnyDesign, args: argparse.Namespace) -> tuple[AnyDesign, Desi
     outside = rows_held_out(design.sample, args.holdout, args.random_state or 0)
     n = int(outside.sum())
     if min(n, len(outside) - n) < MIN_ROWS:
-        raise ReadError(
+        raise ValueError(
             f"--holdout {args.holdout:g} holds out {n} of {len(outside)} rows; both parts need at least {MIN_ROWS}"
         )
     return _part(design, ~outside), _part(design, outside)

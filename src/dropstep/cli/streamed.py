@@ -3,47 +3,39 @@
 from __future__ import annotations
 
 import argparse
-import glob
-import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dropstep.backends.content import ReadError
 from dropstep.cli import output
-from dropstep.cli.advice import with_advice
-from dropstep.cli.design import layout_of, shown_label
+from dropstep.cli.columns import KINDS, open_source, shown_level
+from dropstep.cli.design import design_of
+from dropstep.cli.naming import in_options
 from dropstep.cli.output import Progress
 from dropstep.cli.roles import Roles, roles_of
 from dropstep.cli.table_input import AnyDesign, ColumnLine
+from dropstep.cli.usable import refuse_mixed
 from dropstep.data.sample import Features, PerRow, Sample
-from dropstep.data.source import ColumnType
+from dropstep.data.source import ColumnType, fits
 from dropstep.models.families import as_family
 from dropstep.models.glm.family import LikelihoodFamily
 from dropstep.models.least_squares.family import LeastSquaresFamily
 from dropstep.parameters import Parameters
-from dropstep.readers import ReadError, size_of
 from dropstep.wording import listed
 
 if TYPE_CHECKING:
     from dropstep.backends.arrow import ArrowSource
 
-LARGE = 2**27  # bytes of a table, decompressed, from which on its rows are read in blocks
-SIZE_VARIABLE = "DROPSTEP_LARGE_FILE"  # environment variable with another number of bytes
-_KINDS = {"number": "number", "boolean": "boolean", "factor": "text", "date": "date", "object": "other"}
 
-
-def is_large(args: argparse.Namespace) -> bool:
-    """Whether the rows of a file are read in blocks: it is large, or a glob, and the model allows it."""
-    name, family = args.file, as_family(args.model)
-    in_blocks = isinstance(family, LikelihoodFamily) and family.in_blocks
-    if name == "-" or not (in_blocks or isinstance(family, LeastSquaresFamily)):
-        return False
-    if not os.path.exists(name) and glob.has_magic(name):
-        return True
-    limit = int(os.environ.get(SIZE_VARIABLE, LARGE))
-    return os.path.isfile(name) and size_of(name, limit) >= limit
+def any_design(args: argparse.Namespace, progress: Progress) -> AnyDesign:
+    """The design of a file: in memory if its rows fit, or else in blocks, if the model allows it."""
+    progress.update(f"reading {args.file}")
+    source, family = open_source(args), as_family(args.model)
+    allowed = isinstance(family, LeastSquaresFamily) or (isinstance(family, LikelihoodFamily) and family.in_blocks)
+    return streamed_design(source, args, progress) if allowed and not fits(source) else design_of(source, args)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,17 +115,10 @@ class StreamedDesign(AnyDesign):
         counts: Counter[Any] = Counter()
         for label, n in self.sample.summary.class_rows.items():  # several, if float64 cannot distinguish them
             counts[float(label) if moments.labels.dtype.kind == "f" else label] += n
-        return {shown_label(label): counts[label] for label in moments.labels.tolist()}
+        return {shown_level(label): counts[label] for label in moments.labels.tolist()}
 
     def write(self, part: Path, file: str, names: Sequence[str]) -> None:
-        if file.lower().endswith(".parquet"):
-            from dropstep.backends.files import write_parquet
-
-            write_parquet(str(part), (batch for _, batch in self.source.batches(tuple(names))))
-            return
-        batches = (batch.columns for batch in self.source.originals(tuple(names)))
-        rows = (row for columns in batches for row in zip(*(c.to_pylist() for c in columns), strict=True))
-        output.write_table(part, file, names, rows)
+        output.write_columns(part, file, self.source, names)
 
 
 def _row_report(progress: Progress) -> Callable[[int, int], None]:
@@ -143,20 +128,21 @@ def _row_report(progress: Progress) -> Callable[[int, int], None]:
     return report
 
 
-def streamed_design(args: argparse.Namespace, progress: Progress) -> StreamedDesign:
+def streamed_design(source: ArrowSource, args: argparse.Namespace, progress: Progress) -> StreamedDesign:
     """Read the file once, and make the design that the options describe."""
-    try:
-        from dropstep.backends.files import source_of
-    except ImportError:
-        raise ValueError(
-            f"{args.file}: reading files of {LARGE >> 20} MB and more needs pyarrow: pip install 'dropstep[cli]'"
-        ) from None
     _check_options(args)
     try:
-        source = source_of(args.file, layout_of(args))
+        return _design_of(source, args, progress)
     except ReadError as error:
-        raise ValueError(with_advice(error)) from error
-    kinds, roles, notes = source.columns, roles_of(args, source.names), list[str]()
+        raise ValueError(in_options(str(error))) from error
+
+
+def _design_of(source: ArrowSource, args: argparse.Namespace, progress: Progress) -> StreamedDesign:
+    roles, notes = roles_of(args, source.names), list[str]()
+    names = source.names
+    source.confirm([names[j] for j in (*roles.candidates(len(names)), *roles.targets, *roles.others)])
+    kinds = source.columns
+    refuse_mixed(kinds, roles)
     features = _usable(kinds, roles, notes)
     if not features:
         raise ValueError(f"{args.file}: no feature remains; every column except the target is ignored")
@@ -170,16 +156,13 @@ def streamed_design(args: argparse.Namespace, progress: Progress) -> StreamedDes
     }
     given = Parameters(model=args.model, solver=args.solver, **parameters)
     targets = [kinds[j].name for j in roles.targets]
-    try:
-        sample = as_family(args.model).sample(source, targets, _rows(kinds, roles), given)
-    except ReadError as error:
-        raise ValueError(with_advice(error)) from error
+    sample = as_family(args.model).sample(source, targets, _rows(kinds, roles), given)
     assert isinstance(sample, Sample)
     ignored = {sample.layout.features[j] for j in sample.choice.features(sample.choice.exclude)}
     kept = [j for j in features if kinds[j].name not in ignored]
     lines = zip(kinds, roles.names(kept, len(kinds)), strict=True)
     text = {kinds[j].name for j in roles.categorical}
-    listing = tuple(ColumnLine(c.name, "text" if c.name in text else _KINDS[c.kind], role) for c, role in lines)
+    listing = tuple(ColumnLine(c.name, "text" if c.name in text else KINDS[c.kind], role) for c, role in lines)
     return StreamedDesign(args.file, source, sample, listing, parameters, tuple(notes))
 
 
@@ -187,16 +170,14 @@ def _check_options(args: argparse.Namespace) -> None:
     """Raise for options that need all rows in memory."""
     if args.missing == "drop-columns":
         raise ValueError(
-            f"{args.file}: --missing drop-columns needs all rows in memory, but files of {LARGE >> 20} MB and more are "
-            "read in blocks; use --missing drop, or --exclude columns"
+            f"{args.file}: --missing drop-columns needs all rows in memory, but the file is read in blocks; use "
+            " --missing drop, or --exclude columns"
         )
     if getattr(args, "criterion", None) == "cv":
         raise ValueError(
             f"{args.file}: --criterion cv needs all rows in memory, but the file is read in blocks; use another one "
             "such as ebic"
         )
-    if args.thousands is not None:
-        raise ValueError(f"{args.file}: --thousands is not supported for files that are read in blocks; convert it")
 
 
 def _usable(kinds: Sequence[ColumnType], roles: Roles, notes: list[str]) -> list[int]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dropstep.cli.advice import problem_of
-from dropstep.cli.naming import brief, option_list
+from dropstep.cli.columns import Column
+from dropstep.cli.naming import brief, in_options
 from dropstep.cli.roles import Roles
 from dropstep.data.factor import Factor, is_date
 from dropstep.data.frame import Frame, table_of
+from dropstep.data.sample import refuse_problems
+from dropstep.data.source import ColumnType
 from dropstep.data.summary import MAX_LEVELS
 from dropstep.data.table import Table
-from dropstep.readers import Column
-from dropstep.wording import listed, quoted
+from dropstep.wording import listed
 
 
 def usable(columns: Sequence[Column], roles: Roles, notes: list[str]) -> list[int]:
@@ -31,10 +32,7 @@ def usable(columns: Sequence[Column], roles: Roles, notes: list[str]) -> list[in
         shown = listed([columns[j].name for j in dates])
         notes.append(f"ignored columns with dates or lists: {shown} (derive numbers such as the year)")
     ignored = {*dates, *empty}
-    features = _without_ids(columns, [j for j in candidates if j not in ignored], roles, notes)
-    _check_mixed([columns[j] for j in (*roles.targets, *roles.others)], optional=False)
-    _check_mixed([columns[j] for j in features], optional=True)
-    return features
+    return _without_ids(columns, [j for j in candidates if j not in ignored], roles, notes)
 
 
 def _are_dates(column: Column) -> bool:
@@ -66,13 +64,14 @@ def as_table(columns: Sequence[Column], features: Sequence[int], roles: Roles) -
     read = [
         Factor(c.values, c.levels, j in roles.categorical) if c.is_category else c.values for j, c in chosen.items()
     ]
-    return table_of(read, len(columns[0].values), tuple(column.name for column in chosen.values()))
+    return table_of(read, len(columns[roles.targets[0]].values), tuple(column.name for column in chosen.values()))
 
 
-def _check_mixed(columns: Sequence[Column], *, optional: bool) -> None:
-    mixed = [(column, column.problem) for column in columns if column.problem is not None]
-    if mixed:
-        first, problem = mixed[0]
-        more = f" (and {len(mixed) - 1} more)" if len(mixed) > 1 else ""
-        exclude = f", or exclude it (--exclude {option_list([column.name for column, _ in mixed[:5]])})"
-        raise ValueError(f"column {quoted(first.name)}{more} {problem_of(problem)}{exclude if optional else ''}")
+def refuse_mixed(types: Sequence[ColumnType], roles: Roles) -> None:
+    """Raise for columns that seem to be meant as numbers, but cannot be read as such, unless they are categories."""
+    declared = {*roles.categorical, roles.row_groups}
+    needed, features = (*roles.targets, *roles.others), roles.candidates(len(types))
+    try:
+        refuse_problems(*([types[j] for j in columns if j not in declared] for columns in (needed, features)))
+    except ValueError as error:
+        raise ValueError(in_options(str(error))) from None

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from dropstep.atomic import atomic_files
 from dropstep.data.scale import MAX_LOG10, RESIDUAL_LOG10, is_extreme
 from dropstep.data.table import MAX_ROWS
-from dropstep.files import atomic_files
 
 Floats = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]

@@ -77,11 +77,14 @@ class Unusable:
         What to do about it.
     example : object
         One of the values; None if it would not help.
+    problem : str
+        What the reader of a file says about the column instead; empty if it says nothing.
     """
 
     what: str
     advice: str
     example: Any = None
+    problem: str = ""
 
 
 DATES = Unusable(

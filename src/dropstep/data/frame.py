@@ -36,12 +36,15 @@ class Frame:
         Feature names.
     notes : tuple of str
         Warnings of the reader, one sentence each.
+    rounded : frozenset of str
+        Columns of integers that double precision does not represent.
     """
 
     columns: tuple[Column, ...]
     n_rows: int
     names: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()
+    rounded: frozenset[str] = frozenset()
 
     @property
     def n_features(self) -> int:
@@ -61,7 +64,7 @@ class Frame:
         """The values of a column: numbers, or levels by row, None where missing."""
         column = self.columns[(self.names or ()).index(name)]
         if isinstance(column, Unusable):
-            raise dates_error()
+            raise ValueError(column.problem) if column.problem else dates_error()
         if not isinstance(column, Factor):
             return column
         if column.missing.any():

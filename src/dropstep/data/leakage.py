@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dropstep.data.encoding import Encoding
 from dropstep.data.moments import Moments
+from dropstep.data.source import MAX_EXACT
 from dropstep.data.summary import N_FIRST, Facts, Levels, Numbers
 from dropstep.data.table import Names, Table
 from dropstep.data.target import Categorical, Continuous
@@ -41,7 +42,8 @@ def names_units(name: str) -> bool:
 def suspects(table: Table, ignored: Collection[int]) -> dict[int, Numbers]:
     """Facts about the columns of a table of numbers that may be identifiers, or marks of training and test rows.
 
-    Only columns whose first rows are integers are read, and only if these are distinct, or their name is telling.
+    Only columns whose first rows are integers are read, and only if these are distinct or lose digits, or their name is
+    telling.
     """
     names = table.names
     if names is None:
@@ -54,7 +56,8 @@ def suspects(table: Table, ignored: Collection[int]) -> dict[int, Numbers]:
     ordered = np.sort(first, axis=0)
     distinct = (ordered[1:] != ordered[:-1]).all(axis=0)
     telling = {j for j in np.flatnonzero(whole).tolist() if names_units(names[j]) or _SPLIT_NAME.fullmatch(names[j])}
-    read = sorted(telling.union(np.flatnonzero(whole & distinct).tolist()).difference(ignored))
+    large = np.abs(first).max(axis=0) > MAX_EXACT
+    read = sorted(telling.union(np.flatnonzero(whole & (distinct | large)).tolist()).difference(ignored))
     return {j: Numbers.of(table.columns([j])[:, 0], counted=j in telling) for j in read}
 
 

@@ -18,8 +18,18 @@ from dropstep.data.leakage import is_disconnected, meeting, names_units, separat
 from dropstep.data.matrices.dense import Dense
 from dropstep.data.moments import Moments, refuse_extreme
 from dropstep.data.rearrange import as_regression, placed
-from dropstep.data.source import Block, ColumnType, Held, Source
-from dropstep.data.summary import MAX_LEVELS, Facts, Layout, Levels, Numbers, RowCount, Summarise, Summary, keys_of
+from dropstep.data.source import MAX_EXACT, Block, ColumnType, Held, Source, TypesChangedError, settled
+from dropstep.data.summary import (
+    MAX_LEVELS,
+    Facts,
+    Layout,
+    Levels,
+    Numbers,
+    RowCount,
+    Summarise,
+    Summary,
+    keys_of,
+)
 from dropstep.data.table import (
     MAX_LISTED,
     Names,
@@ -40,7 +50,7 @@ Kind = Literal["auto", "linear", "discriminant"]
 ReadTarget = Callable[[Any, int, "Floats | None"], Any]
 
 MISSING = ("error", "drop", "level")
-MAX_EXACT = 2.0**53  # integers up to which double precision represents all
+
 ABSENT: Any = None  # the rows of a sample whose rows are not in memory
 
 
@@ -239,7 +249,7 @@ def sample_of(
     -------
     Sample
     """
-    reader_notes = X.notes if isinstance(X, Frame) else ()
+    reader_notes, rounded = (X.notes, X.rounded) if isinstance(X, Frame) else ((), frozenset())
     target_names = ((y,) if isinstance(y, str) else tuple(y)) if isinstance(X, Frame) and _are_names(y) else None
     X, y, others = rows.split_from(X, y)
     target_names, table = target_names or _target_names(y), read(X)
@@ -249,6 +259,7 @@ def sample_of(
         incomplete = np.any([missing_targets(y, table.n_rows), *masks], axis=0)
     found = _Decisions.of(table.names, table.n_features, given)
     found.notes += reader_notes
+    found.rounded = rounded
     if isinstance(table, Frame):
         source = Held(Block(table, incomplete=incomplete))
         found.refuse_mixed(table)
@@ -320,11 +331,18 @@ def sample_of_source(
     -------
     Sample
     """
+    return settled(lambda: _read_source(source, y, rows, given, model, ignore_separating=ignore_separating))
+
+
+def _read_source(
+    source: Source, y: Any, rows: PerRow, given: Parameters, model: Kind, *, ignore_separating: bool
+) -> Sample:
     layout = layout_of(source, y, rows, given.missing)
     names = layout.features if source.named else None
     found = _Decisions.of(names, len(layout.features), given)
-    found.notes += source.notes
     found.read(source, layout, model)
+    found.notes[:0] = source.notes
+    found.rounded = source.rounded
     summary = found.summary
     if summary.moments is None or summary.moments.n_rows <= 0:
         raise no_weights()
@@ -411,6 +429,8 @@ class _Decisions:
         Features that a parameter names, which are never ignored: they are used, or refused.
     missing : {"error", "drop", "level"}
     notes : list of str
+    rounded : frozenset of str
+        Columns of integers that lost digits when they were read.
     layout, summary : Layout, Summary
         What is read, and what the last pass found.
     facts : dict of int to Levels or Numbers
@@ -427,6 +447,7 @@ class _Decisions:
     missing: Any
     n_features: int
     notes: list[str] = field(default_factory=list)
+    rounded: frozenset[str] = frozenset()
     n_rows: int = 0
     layout: Layout = ABSENT
     summary: Summary = ABSENT
@@ -482,9 +503,15 @@ class _Decisions:
 
     def read(self, source: Source, layout: Layout, model: Kind | None) -> None:
         """Read a source, and decide about its columns; again without those that are ignored, if they have gaps."""
+        known, others = source.columns, (*layout.targets, layout.weights, layout.offset)
+        source.confirm(layout.without(self.ignored).columns)
+        if source.columns != known:
+            raise TypesChangedError(f"{source.shown}: the types of columns change below the first rows; select again")
+        self._refuse_problems(source, others)
         self.plan(source, layout)
         while True:
             self.summary = source.total(self.summarise(model), self.layout.columns)
+            self._refuse_problems(source, others)
             self.facts = dict(zip(self.layout.read, self.summary.facts, strict=True))
             found = self._no_features()
             affected = any(fact.n_missing for j, fact in self.facts.items() if j in found)
@@ -592,8 +619,16 @@ class _Decisions:
 
     def refuse_mixed(self, frame: Frame) -> None:
         """Raise if a column has values of several types."""
-        mixed = {j: c for j, c in enumerate(frame.columns) if isinstance(c, Unusable) and c not in (DATES, OBJECTS)}
+        unusable = {j: c for j, c in enumerate(frame.columns) if isinstance(c, Unusable) and not c.problem}
+        mixed = {j: column for j, column in unusable.items() if column not in (DATES, OBJECTS)}
         refuse(self.names, {j: column for j, column in mixed.items() if j not in self.ignored})
+
+    def _refuse_problems(self, source: Source, others: Collection[str | None]) -> None:
+        """Raise for columns that seem to be meant as numbers, but cannot be read as such."""
+        ignored = {self.names.names[j] for j in self.ignored} if self.names.names else set[str]()
+        needed = [column for column in source.columns if column.name in others]
+        unused = {*others, *ignored}
+        refuse_problems(needed, [column for column in source.columns if column.name not in unused])
 
     def _refuse_numerals(self) -> None:
         """Raise if most values of a text column are numbers."""
@@ -662,17 +697,32 @@ class _Decisions:
 
     def suspicions(self, encoding: Encoding | None, same: Mapping[int, int]) -> Iterator[str]:
         """Notes on identifiers, marks of test rows, repeated columns, and integers that lose digits."""
-        if not (self.facts or same):
+        if not (self.facts or same or self.rounded):
             return
         used = {j: fact for j, fact in self.facts.items() if self.levels[j] != ()}
         yield from suspicions(used, self.n_rows, self.names.names)
         yield from duplicates_note(same, encoding, self.names, self.ignored)
-        if self.names.names is not None and (large := [j for j, fact in used.items() if _loses_digits(fact)]):
-            hold = "holds" if len(large) == 1 else "hold"
-            yield (
-                f"{self.names.listed(large)} {hold} integers that lose digits in double precision (for identifiers, "
-                f"use {self.names.exclude(large)}; for categories, convert them to a categorical type)"
-            )
+        found = {j for j, name in enumerate(self.names.names or ()) if name in self.rounded}
+        large = sorted((found - self.ignored) | {j for j, fact in used.items() if _loses_digits(fact)})
+        if self.names.names is not None and large:
+            yield digits_note(self.names, large)
+
+
+def digits_note(names: Names, features: Sequence[int]) -> str:
+    """The note on integers that lose digits in double precision."""
+    hold = "holds" if len(features) == 1 else "hold"
+    return (
+        f"{names.listed(features)} {hold} integers that lose digits in double precision (for identifiers, use "
+        f"{names.exclude(features)}; for categories, convert them to a categorical type)"
+    )
+
+
+def refuse_problems(needed: Sequence[ColumnType], features: Sequence[ColumnType]) -> None:
+    """Raise for columns that seem to be meant as numbers, but cannot be read as such; features may be excluded."""
+    for columns, exclude in ((needed, False), (features, True)):
+        if bad := [column for column in columns if column.problem]:
+            names = [column.name for column in bad[:MAX_LISTED]]
+            raise ValueError(bad[0].problem + (f", or exclude it (exclude={names})" if exclude else ""))
 
 
 def refuse_gaps(facts: Mapping[int, Facts], gaps: Mapping[str, RowCount], names: Names, missing: str) -> None:

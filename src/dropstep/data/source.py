@@ -15,17 +15,22 @@ from typing import Any, Literal, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dropstep.atomic import free_memory
 from dropstep.data.factor import DATES, Column, Factor, Unusable, joined
 from dropstep.data.frame import Frame
 from dropstep.data.threads import one_thread
-from dropstep.files import free_memory
 
 Kind = Literal["number", "boolean", "factor", "date", "object"]
 SIZE_VARIABLE = "DROPSTEP_LARGE_FILE"  # environment variable: bytes of a table from which on it is read in blocks
 MEMORY_SHARE = 1 / 8  # of the free memory that a table may take: while it is read and searched, there are copies
+MAX_EXACT = 2.0**53  # integers up to which double precision represents all
 WIDE = 256  # columns from which on the products of a block justify several threads
 
 RowReport = Callable[[int, "int | None"], object]
+
+
+class TypesChangedError(ValueError):
+    """Rows contradict the types that the first ones suggest; now `Source.columns` are those of all rows: read again."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +46,16 @@ class ColumnType:
         Whether the numbers are integers by their type, so that class labels are.
     order : tuple or None, default=None
         All levels in their order, where the type has one; None sorts the levels.
+    problem : str, default=""
+        Why a column of text seems to be meant as numbers, and what to do about it, in a sentence without its end; empty
+        if it does not.
     """
 
     name: str
     kind: Kind
     whole: bool = False
     order: tuple[Any, ...] | None = None
+    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,6 +107,7 @@ class Sum(Protocol):
 
 
 T = TypeVar("T", bound=Sum)
+Found = TypeVar("Found")
 Partial = Callable[[Block], T]
 
 
@@ -116,6 +126,8 @@ class Source(ABC):
         Whether the rows can be read more than once.
     notes : tuple of str
         Warnings of the reader, one sentence each.
+    rounded : frozenset of str
+        Columns of integers that double precision does not represent, as far as they were read.
     n_passes : int
         Number of passes over the rows so far.
     report : callable or None
@@ -126,6 +138,7 @@ class Source(ABC):
     named: bool = True
     can_reread: bool = True
     notes: tuple[str, ...] = ()
+    rounded: frozenset[str] = frozenset()
 
     def __init__(self) -> None:
         self.n_passes = 0
@@ -150,6 +163,9 @@ class Source(ABC):
     def shown(self) -> str:
         """What the source is, in messages."""
         return "X"
+
+    def confirm(self, columns: Sequence[str]) -> None:  # noqa: B027 - most sources know their types
+        """Find the types of all rows where one of the columns seems to be meant as numbers, but has other cells."""
 
     def total(self, partial: Partial[T], columns: Sequence[str]) -> T:
         """Apply a function to every block of rows, and add the results: one pass.
@@ -188,11 +204,20 @@ class Source(ABC):
         -------
         Frame
         """
+        return settled(lambda: self._rows(columns))
+
+    def _rows(self, columns: Sequence[str] | None) -> Frame:
         names = self.names if columns is None else tuple(columns)
         orders = {column.name: column.order for column in self.columns}
         parts = self.total(_keep, names).parts
-        found = (joined([part.columns[j] for part in parts], orders[name]) for j, name in enumerate(names))
-        return Frame(tuple(found), sum(part.n_rows for part in parts), names, self.notes)
+        types = {column.name: column for column in self.columns}
+        found = (
+            Unusable("text", "", problem=types[name].problem)
+            if types[name].problem
+            else _integers(joined([part.columns[j] for part in parts], orders[name]), whole=types[name].whole)
+            for j, name in enumerate(names)
+        )
+        return Frame(tuple(found), sum(part.n_rows for part in parts), names, self.notes, self.rounded)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,8 +230,23 @@ class _Kept:
         return _Kept(self.parts + other.parts)
 
 
+def _integers(column: Column, *, whole: bool) -> Column:
+    """A column of numbers as integers, if these are all that it has."""
+    if not (whole and isinstance(column, np.ndarray) and column.dtype.kind == "f" and len(column)):
+        return column
+    return column.astype(np.int64) if bool(np.abs(column).max() < MAX_EXACT) else column
+
+
 def _keep(block: Block) -> _Kept:
     return _Kept((block.frame,))
+
+
+def settled(read: Callable[[], Found]) -> Found:
+    """What is read of a source, from the start again where rows contradict the types that the first ones suggest."""
+    try:
+        return read()
+    except TypesChangedError:
+        return read()
 
 
 def fits(source: Source) -> bool:
@@ -280,7 +320,7 @@ class Held(Source):
 def type_of(name: str, column: Column) -> ColumnType:
     """Name and type of a column in memory."""
     if isinstance(column, Unusable):
-        return ColumnType(name, "date" if column is DATES else "object")
+        return ColumnType(name, "date" if column is DATES else "object", problem=column.problem)
     if isinstance(column, Factor):
         return ColumnType(name, "factor", order=column.levels)
     return ColumnType(name, "boolean" if column.dtype == bool else "number", column.dtype.kind in "iu")

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dropstep.data.factor import is_missing
+from dropstep.wording import shortened
 
 Model = Literal["auto", "linear", "discriminant"]
 MODELS = ("auto", "linear", "discriminant")
@@ -180,7 +181,7 @@ def missing_target(n: int, first: str) -> ValueError:
 
 def one_class(label: Any) -> ValueError:
     """The error for class labels that are all the same."""
-    return ValueError(f"y has only one class ({label}); at least 2 classes are required")
+    return ValueError(f"y has only one class ({shortened(str(label))}); at least 2 classes are required")
 
 
 def constant_target(j: int, n_targets: int, value: float) -> ValueError:

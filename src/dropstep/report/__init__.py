@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from dropstep.files import atomic_files
+from dropstep.atomic import atomic_files
 from dropstep.report import answers, sections
 from dropstep.report.html import tag
 from dropstep.report.notebook import path_html
