@@ -431,11 +431,12 @@ def checked_parameters(function: str, given: Mapping[str, Any]) -> Parameters:
 def non_default(parameters: Parameters) -> dict[str, Any]:
     """The parameters that are not at their default."""
     values = vars(parameters)
-    return {name: values[name] for name, default in DEFAULTS.items() if not _same(values[name], default)}
+    changed = {name: values[name] for name, default in DEFAULTS.items() if values[name] is not default}
+    return {name: value for name, value in changed.items() if not _equals(value, DEFAULTS[name])}
 
 
-def _same(value: Any, default: Any) -> bool:
-    return value is default or (isinstance(value, str | int | float) and value == default)
+def _equals(value: Any, default: Any) -> bool:
+    return isinstance(value, str | int | float) and value == default
 
 
 def checked_seed(random_state: Any) -> int:

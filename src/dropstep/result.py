@@ -939,7 +939,7 @@ class SelectionPath:
 
 def feature_names(names: Sequence[str] | None, features: Sequence[int]) -> tuple[str, ...]:
     """Names of features; x0, x1, ... if there are none."""
-    return tuple(f"x{j}" if names is None else names[j] for j in features)
+    return tuple([f"x{j}" if names is None else names[j] for j in features])
 
 
 def _numbers(test: PartialTest | None) -> tuple[float, float, float, float]:

@@ -60,6 +60,7 @@ class FitReport:
 
     def __init__(self, progress: Progress | None, limits: Limits) -> None:
         self._progress, self._limits, self.ended = progress, limits, False
+        self.may_end = progress is not None or limits.are_set
         self.search: Search | None = None
 
     def __call__(self) -> None:
@@ -109,14 +110,18 @@ class SearchRun(NamedTuple):
 
     def steps(self) -> Steps:
         """Run the search."""
-        if self.search.include:
-            yield self.search.start(self.search.include)
-        yield from self.strategy(self.search)
+        search, strategy = self.search, self.strategy
+        return _starting_from_included(search, strategy) if search.include else strategy(search)
 
     def close(self) -> None:
         """Release files and processes."""
         if self.search.resampled is not None:
             self.search.resampled.close()
+
+
+def _starting_from_included(search: Search, strategy: Strategy) -> Steps:
+    yield search.start(search.include)
+    yield from strategy(search)
 
 
 def make_search(
@@ -129,7 +134,8 @@ def make_search(
     varying[list(units.columns(choice.exclude))] = False
     candidates, n_candidates = varying.nonzero()[0], units.count(varying)
     varying[list(units.columns(choice.include))] = False
-    choices = Choices(units.count(varying), n_candidates - units.count(varying))
+    n_choices = units.count(varying)
+    choices = Choices(n_choices, n_candidates - n_choices)
     by_size = name == "exhaustive" and isinstance(given.criterion, str) and given.criterion == "auto"
     model = problem.model(problem.sizes_by if by_size else given.criterion, units, candidates, choices)
     info, enter = model.criterion_info, given.enter
@@ -157,7 +163,7 @@ def run(started: SearchRun, report: FitReport, callback: Callback | None) -> Ite
             if callback is not None and callback(step):
                 search.stop = StopReason.CALLBACK
                 return
-            reason = report.reason()
+            reason = report.reason() if report.may_end else None
             if reason is not None and reason is not search.stop:  # otherwise the strategy ends by itself
                 search.stop = reason
                 return

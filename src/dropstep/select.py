@@ -111,7 +111,7 @@ def select(
         with closing(started):
             for caution in started.warnings:
                 warnings.warn(caution, UserWarning, stacklevel=2)
-            start, n_candidates = search.score, len(search.pool)
+            start, n_candidates = search.score, search.pool.size
             steps = tuple(run(started, report, callback))
             search.release()
             near = find_equivalents(search) if equivalents and search.resampled is None else (None, None)

@@ -149,7 +149,8 @@ def test_partial_lambda_and_its_test_are_the_textbook_ones(table: RandomTable, s
         assert math.isclose(partial, reference.lambda_of(textbook, features, added), rel_tol=1e-7)
         p_value = reference.p_value_of(textbook, features, added)
         for level in (0.05, 0.001):
-            critical = search.model.problem.test.critical(level, search.model.projection.size, rank)
+            test = search.model.problem.test
+            critical = test.critical(level, test.null_distribution(search.model.projection.size, rank))
             significant = rank > 0 and partial <= critical
             assert significant == (p_value <= level)
 

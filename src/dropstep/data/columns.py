@@ -178,7 +178,7 @@ def columns_of(table: Table, target: Target, weights: Floats | None) -> tuple[Co
     with np.errstate(invalid="ignore", over="ignore"):
         columns, sums = _read(X, rows)
         squares = sums.diagonal + sums.counts @ sums.means**2
-        targets = np.empty(0) if y is None else np.einsum("ij,ij->j", y, y)
+        targets = np.empty(0) if y is None else np.add.reduce(y * y)
         scaled = rescaled(X, squares, targets, weights)
         if scaled is not None:
             columns, sums = _read(scaled[0], rows)
@@ -245,7 +245,7 @@ def _classes(target: Target, n: int, weights: Floats | None) -> tuple[NDArray[np
     """Class of each row, number of rows of each class, and membership (weights by class and row)."""
     w = np.ones(n) if weights is None else weights
     if isinstance(target, Continuous):
-        return None, np.array([w.sum()]), w[None, :]
+        return None, np.add.reduce(w, keepdims=True), w[None, :]
     member = np.zeros((len(target.labels), n))
     member[target.codes, np.arange(n)] = w
     return target.codes, member.sum(axis=1), member
@@ -257,7 +257,7 @@ def _centred_targets(target: Target, weights: Floats | None) -> Floats | None:
         return None
     y = target.values
     for _ in range(2):  # the second time removes the rounding error of the first
-        y = y - (y.sum(axis=0) / len(y) if weights is None else weights @ y / weights.sum())
+        y = y - (np.add.reduce(y) / y.shape[0] if weights is None else weights @ y / weights.sum())
     return y if weights is None else y * np.sqrt(weights)[:, None]
 
 
@@ -269,7 +269,7 @@ def _centred_copy(X: Dense, rows: _Rows) -> tuple[Columns, Sums]:
     X.reads.add(X.size)
     if rows.root is not None:
         centred *= rows.root[:, None]
-    diagonal = np.einsum("ij,ij->j", centred, centred)
+    diagonal = np.add.reduce(centred * centred)
     cross = None if rows.y is None else centred.T @ rows.y
     columns = Columns(Dense(centred, X.reads), None, rows.codes, rows.root)
     return columns, Sums(rows.counts, means, diagonal, cross, rows.y)

@@ -90,7 +90,8 @@ def _sums(values: NDArray[Any], columns: NDArray[np.intp]) -> Floats:
 def _alike(sums: Floats, columns: NDArray[np.intp] | None) -> Iterator[NDArray[np.intp]]:
     """Clusters of columns whose sums are equal up to rounding."""
     finite = np.isfinite(sums).nonzero()[0]
-    ordered = np.sort(sums[finite])
+    ordered = sums[finite]
+    ordered.sort()
     close = ordered[1:] - ordered[:-1] <= ROUNDING * np.maximum(np.abs(ordered[1:]), np.abs(ordered[:-1]))
     if not close.any():  # an argsort takes several times as long as a sort
         return

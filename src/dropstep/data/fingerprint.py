@@ -22,6 +22,7 @@ from dropstep.data.target import Categorical, Continuous
 Floats = NDArray[np.float64]
 
 N_COLUMNS = 4  # first columns, and last ones, that identify a row together with its target: adjacent in memory
+BLOCK_ROWS = 2**12  # rows that are summed at a time
 N_ORDERED = 32  # rows whose order is kept, at equal distances
 MAX_KEPT = 2**14  # rows whose fingerprints are kept; of more, those with the smallest ones
 IRRATIONAL = 0.6180339887498949  # multiples of it, modulo 1, are spread evenly: weights of the columns
@@ -59,8 +60,9 @@ class Fingerprint:
             found.partition(MAX_KEPT)
             found = found[:MAX_KEPT].copy()
         values = _ordered_rows(compared, target)
-        ascending = np.sort(values, axis=0)
-        return cls(found, n, values.argsort(axis=0), ascending[1:] == ascending[:-1])
+        order = values.argsort(axis=0)
+        values.sort(axis=0)
+        return cls(found, n, order, values[1:] == values[:-1])
 
     @property
     def is_complete(self) -> bool:
@@ -142,8 +144,10 @@ def _marks_of(values: NDArray[Any], target: Any) -> NDArray[np.uint64]:
     """
     with np.errstate(over="ignore", invalid="ignore"):
         total = _numbers(target)
-        for term in np.multiply(values.T, WEIGHTS[: values.shape[1], None], order="C"):
-            total += term
+        for start in range(0, total.size, BLOCK_ROWS):  # which stay in the cache
+            rows = slice(start, start + BLOCK_ROWS)
+            for term in np.multiply(values[rows].T, WEIGHTS[: values.shape[1], None], order="C"):
+                total[rows] += term
         bits = (total + 0.0).view(np.uint64)  # no negative zero
         mixed = (bits ^ (bits >> SHIFTS[0])) * MULTIPLIER
         return np.asarray(mixed ^ (mixed >> SHIFTS[1]))

@@ -107,6 +107,8 @@ def read(X: Any) -> Table | Frame:
     """
     if isinstance(X, Table | Frame):
         return X
+    if type(X) is np.ndarray:
+        return _of_array(X, None)
     if is_sparse(X):
         return Table(_sparse(X))
     if is_on_disk(X):
@@ -117,7 +119,11 @@ def read(X: Any) -> Table | Frame:
     types = _types(X)
     if not all(map(_is_plain, types)):
         return _of_frame(X, names, types)
-    values = _as_array(X)
+    return _of_array(_as_array(X), names)
+
+
+def _of_array(values: NDArray[Any], names: tuple[str, ...] | None) -> Table | Frame:
+    """The table of an array."""
     _check_shape(values.shape)
     if values.dtype.kind in "OSU":
         return _of_objects(values, names)

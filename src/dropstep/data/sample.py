@@ -274,10 +274,11 @@ def sample_of(
     if kept is not None:
         table, y = table.at(kept), as_values(y)[kept]
         others = {name: _at(values, kept) for name, values in others.items()}
+    n_rows = table.n_rows
     for name in ("strata", "sample_groups"):
-        refuse_missing_labels(name, others[name], table.n_rows)
-    weights = as_weights(others["sample_weight"], table.n_rows)
-    target = read_target(y, table.n_rows, weights)
+        refuse_missing_labels(name, others[name], n_rows)
+    weights = as_weights(others["sample_weight"], n_rows)
+    target = read_target(y, n_rows, weights)
     if isinstance(table, Frame):
         if ignore_separating and isinstance(target, Categorical):
             found.ignore_separating(lambda j: meeting(table.columns[j], found.levels[j] or (), target, weights))

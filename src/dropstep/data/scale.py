@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,11 +28,12 @@ def is_extreme(squares: Floats, targets: Floats, limit: float = MAX_LOG10) -> ND
     -------
     ndarray of shape (n_features,)
     """
-    reach = max([RESIDUAL_LOG10, *(abs(math.log10(target)) for target in targets.tolist() if target > 0)])
+    reach = float(np.maximum.reduce(np.abs(np.log10(targets[targets > 0])), initial=RESIDUAL_LOG10))
     if reach > limit:
         return np.ones(len(squares), dtype=bool)
     largest = 10.0 ** (limit - reach)
-    return np.asarray(~((squares <= largest) & (squares >= 1 / largest)))
+    within: NDArray[np.bool_] = (squares <= largest) & (squares >= 1 / largest)
+    return ~within
 
 
 def rescaled(X: Matrix, squares: Floats, targets: Floats, weights: Floats | None) -> tuple[Matrix, Exponents] | None:
@@ -57,8 +56,8 @@ def rescaled(X: Matrix, squares: Floats, targets: Floats, weights: Floats | None
     tuple of (Matrix, ndarray) or None
         None if there are no such columns.
     """
-    extreme = np.flatnonzero(is_extreme(squares, targets))
-    if not len(extreme):
+    extreme = is_extreme(squares, targets).nonzero()[0]
+    if not extreme.size:
         return None
     exponents = np.zeros(X.shape[1], dtype=np.intc)
     largest = X.largest(extreme, None if weights is None else weights > 0)

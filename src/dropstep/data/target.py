@@ -106,9 +106,13 @@ def as_target(
     _check_types(values)
     present, n = (values, float(n_rows)) if weights is None else (values[weights > 0], weights.sum())
     categorical = model == "discriminant" or (model == "auto" and is_categorical(present, n))
-    target = _as_categorical(values, present) if categorical else _as_continuous(values, weights)
+    target: Target = _as_categorical(values, present) if categorical else _as_continuous(values)
+    ranges: list[tuple[float, float]] = []
+    if isinstance(target, Continuous):
+        ranges = _ranges(target.values if weights is None else target.values[weights > 0])
+        _check_scale(ranges)
     if whole:
-        _check_varies(target, present, n_rows)
+        _check_varies(target, present, ranges, n_rows)
     return target
 
 
@@ -246,37 +250,35 @@ def _parts(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
         yield part.astype(str) if part.dtype == object else part
 
 
-def _as_continuous(values: NDArray[Any], weights: NDArray[np.float64] | None) -> Continuous:
+def _as_continuous(values: NDArray[Any]) -> Continuous:
     if values.dtype.kind not in "iufb":
         raise ValueError(
             f"y contains text (such as {str(values.flat[0])!r}), but model='linear' requires numbers; "
             "use model='discriminant' for class labels"
         )
-    numbers = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
-    _check_scale(numbers if weights is None else numbers[weights > 0])
-    return Continuous(numbers)
+    return Continuous(np.asarray(values, dtype=np.float64).reshape(len(values), -1))
 
 
-def _check_scale(numbers: NDArray[np.float64]) -> None:
+def _check_scale(ranges: list[tuple[float, float]]) -> None:
     """Reject a target whose squares, or those of its differences, float64 cannot represent."""
-    for j, (low, high) in enumerate(_ranges(numbers)):
-        name = _target_name(j, numbers.shape[1])
+    for j, (low, high) in enumerate(ranges):
+        name = _target_name(j, len(ranges))
         if (largest := max(-low, high)) > MAX_VALUE:
             raise ValueError(f"{name} has values up to {largest:g}, whose squares are too large for float64; rescale y")
         if 0 < (spread := high - low) < MIN_RANGE:
             raise ValueError(f"the range of {name} is {spread:g}, whose square is too small for float64; rescale y")
 
 
-def _ranges(numbers: NDArray[np.float64]) -> Iterator[tuple[float, float]]:
+def _ranges(numbers: NDArray[np.float64]) -> list[tuple[float, float]]:
     """Minimum and maximum of each column."""
-    return zip(numbers.min(axis=0).tolist(), numbers.max(axis=0).tolist(), strict=True)
+    return list(zip(np.minimum.reduce(numbers).tolist(), np.maximum.reduce(numbers).tolist(), strict=True))
 
 
 def _target_name(j: int, n_targets: int) -> str:
     return "y" if n_targets == 1 else f"target {j} of y"
 
 
-def _check_varies(target: Target, present: NDArray[Any], n_rows: int) -> None:
+def _check_varies(target: Target, present: NDArray[Any], ranges: list[tuple[float, float]], n_rows: int) -> None:
     """Reject a constant target, and one that has a single sample or a single class."""
     if len(present) == 1:
         kind = "sample" if n_rows == 1 else "sample of positive weight"
@@ -285,7 +287,6 @@ def _check_varies(target: Target, present: NDArray[Any], n_rows: int) -> None:
         if len(target.labels) < 2:
             raise one_class(target.labels[0])
         return
-    numbers = np.asarray(present, dtype=np.float64).reshape(len(present), -1)
-    for j, (low, high) in enumerate(_ranges(numbers)):
+    for j, (low, high) in enumerate(ranges):
         if high - low <= CONSTANT_TOLERANCE * max(-low, high):
-            raise constant_target(j, target.values.shape[1], numbers[0, j])
+            raise constant_target(j, len(ranges), float(present.reshape(len(present), -1)[0, j]))

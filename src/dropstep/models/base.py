@@ -55,11 +55,11 @@ class Units:
 
     def columns(self, units: Sequence[int] | Indices) -> tuple[int, ...]:
         """The columns of units."""
-        return tuple(units) if self.members is None and type(units) is list else _flat(self.members, units)
+        return tuple(units) if self.members is None and type(units) in (list, tuple) else _flat(self.members, units)
 
     def features(self, units: Sequence[int] | Indices) -> tuple[int, ...]:
         """The features of units."""
-        return tuple(units) if self._features is None and type(units) is list else _flat(self._features, units)
+        return tuple(units) if self._features is None and type(units) in (list, tuple) else _flat(self._features, units)
 
     def having(self, mask: Bools) -> Bools:
         """Which units have at least one column in a mask of columns."""

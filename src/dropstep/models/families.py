@@ -37,13 +37,13 @@ def _hint(model: Any) -> str:
 
 def as_family(model: Any) -> Family:
     """A family by name, as an object with parameters, or of a scikit-learn estimator."""
+    if isinstance(model, str) and model in FAMILIES:
+        return FAMILIES[model]
     if isinstance(model, LikelihoodFamily | Estimator):
         return model
     if is_estimator(model):
         return Estimator(model)
-    if not isinstance(model, str) or model not in FAMILIES:
-        raise ValueError(
-            f"model must be one of {', '.join(map(repr, MODELS))}, an object such as Logistic(shortlist=16), or a "
-            f"scikit-learn estimator; got {model!r}{_hint(model)}"
-        )
-    return FAMILIES[model]
+    raise ValueError(
+        f"model must be one of {', '.join(map(repr, MODELS))}, an object such as Logistic(shortlist=16), or a "
+        f"scikit-learn estimator; got {model!r}{_hint(model)}"
+    )

@@ -22,6 +22,7 @@ from dropstep.result import PartialTest
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Cumulants = Callable[[float], tuple[float, float, float]]  # K(t), K'(t) and K''(t)
+NullDistribution = tuple[float, float, float]  # (a, b, power): partial lambda ** (1 / power) is Beta(a, b)
 FEW = 128  # observations that are not binned
 BINS_PER_OCTAVE = 8
 MAX_ITERATIONS = 60
@@ -181,9 +182,12 @@ class Distribution:
     @property
     def far_from_normal(self) -> bool:
         """True if the excess kurtosis or the skewness of the first coordinate is large."""
-        if not (self.sums[0] > 0 and (variance := self.variance) > 0):
+        if not self.sums[0] > 0:
             return False
         mean, square, cube, fourth = (self.sums[1:] / self.sums[0]).tolist()
+        variance = square - mean**2
+        if not variance > 0:
+            return False
         third = cube - 3 * mean * square + 2 * mean**3
         return bool(
             (fourth - 4 * mean * cube + 6 * mean**2 * square - 3 * mean**4) / variance**2 - 3 > KURTOSIS
@@ -361,16 +365,16 @@ class WilksTest:
     df: float
     regression: bool
 
-    def critical(self, level: float, size: float, rank: float) -> float:
-        """The largest partial Wilks' lambda that is significant at a level, for `rank` features added to `size`."""
-        a, b, power = self._null_distribution(size, rank)
+    def critical(self, level: float, null: NullDistribution) -> float:
+        """The largest partial Wilks' lambda that is significant at a level."""
+        a, b, power = null
         return float(special.betaincinv(a, b, level) ** power) if a > 0 and b > 0 else 0.0
 
     def log_p_value(self, partial: Floats, size: Floats | float, rank: Floats | float) -> Floats:
         """Logarithm of the p-value of each partial Wilks' lambda, finite where the p-value itself underflows."""
         sizes, ranks, _ = np.broadcast_arrays(size, rank, partial)
         pairs = zip(sizes.tolist(), ranks.tolist(), strict=True)
-        a, b, power = np.array([self._null_distribution(k, m) for k, m in pairs]).reshape(-1, 3).T
+        a, b, power = np.array([self.null_distribution(k, m) for k, m in pairs]).reshape(-1, 3).T
         judged = (a > 0) & (b > 0)
         a, b = np.where(judged, a, 1.0), np.where(judged, b, 1.0)
         x = np.clip(partial, TINIEST, 1.0) ** (1 / power)
@@ -380,16 +384,16 @@ class WilksTest:
             log_p[tiny] = _log_lower_tail(a[tiny], b[tiny], x[tiny])
         return np.where(judged, log_p, 0.0)
 
-    def f_test(self, partial: float, size: float, rank: float) -> PartialTest | None:
+    def f_test(self, partial: float, null: NullDistribution) -> PartialTest | None:
         """F of a partial Wilks' lambda, and its degrees of freedom; None if there are none."""
-        a, b, power = self._null_distribution(size, rank)
+        a, b, power = null
         if not (a > 0 and b > 0):
             return None
         x = partial ** (1 / power)
         return PartialTest((1 - x) / x * (a / b), (2 * b, 2 * a))
 
-    def _null_distribution(self, size: float, rank: float) -> tuple[float, float, float]:
-        """(a, b, power) such that partial lambda ** (1 / power) is Beta(a, b) without an effect.
+    def null_distribution(self, size: float, rank: float) -> NullDistribution:
+        """That of the partial lambda of `rank` features added to `size`.
 
         Exact where one feature is added or there is one target, which is the partial F test; Rao's F otherwise.
         """

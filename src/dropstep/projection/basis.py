@@ -207,8 +207,9 @@ class RowsBasis:
         return residuals
 
     def _projected_out(self, vectors: Floats) -> Floats:
-        Q = self.Q
-        return np.asarray(vectors - Q @ (Q.T @ vectors))
+        Q = self._Q[:, : self.size]
+        residuals: Floats = vectors - Q @ (Q.T @ vectors)
+        return residuals
 
     def measure(self, j: int, residual_ss: float, residual_cross: Floats) -> tuple[float, Floats]:
         x = self._prefetched.pop(j, None)

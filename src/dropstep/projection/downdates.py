@@ -49,8 +49,9 @@ def leading_factor(residual: Floats, noise: Floats, tolerance: float) -> tuple[F
 def extended_inverse(inverse: Floats, new: Floats) -> Floats:
     """The inverse of an upper triangle, from that of its leading part and its other columns."""
     known, size = len(inverse), len(new)
-    with _threads(size - known):
-        corner: Floats = np.triu(lapack.dtrtri(new[known:])[0])
+    place = np.arange(size - known)
+    with _threads(place.size):
+        corner = np.where(place[:, None] <= place, lapack.dtrtri(new[known:])[0], 0.0)
     if not known:
         return corner
     extended = np.zeros((size, size))

@@ -71,7 +71,7 @@ class NormalEquations:
             return 1e-8, 1e-13
         return (1e-13, 3e-14) if self.scatter.X.dtype == np.float32 else (1e-15, 1e-18)
 
-    @cached_property
+    @property
     def small(self) -> bool:
         """True if updating all features costs no more than updating some."""
         S = self.scatter

@@ -70,12 +70,12 @@ class Projection:
         self._applied = 0  # directions that the live features are updated for
         self._lengths: list[float] = []  # of the pending directions
         self._live: Features | None = None
-        self._is_live = np.ones(equations.n_features, dtype=bool)
+        p, S = equations.n_features, equations.scatter
+        self._is_live, self._small = np.ones(p, dtype=bool), equations.small
         self._candidates: Features | None = None  # features that were queried last
         self._prefetched: dict[int, Prefetched] = {}
         self._prefetcher = Prefetcher(*self.basis.batch_limits)
-        p, S = equations.n_features, equations.scatter
-        self._gram = None if isinstance(S, Columns) else S
+        self._gram: Floats | None = None if isinstance(S, Columns) else S
         n = S.X.shape[0] if isinstance(S, Columns) else p
         self._room = max(4, min(ROWS_AT_A_TIME, n // 16), min(NUMBERS_AT_A_TIME // p, p))
         self._W = np.empty((self._room, p))  # a row is filled when its direction is applied
@@ -91,19 +91,21 @@ class Projection:
 
     @property
     def W(self) -> Floats:
-        self._return_removed()
-        return self._W[: self.size]
+        if self._downdates is not None:
+            self._return_removed()
+        return self._W[: len(self.independent)]
 
     @property
     def Z(self) -> Floats:
-        self._return_removed()
-        return self._Z[: self.size]
+        if self._downdates is not None:
+            self._return_removed()
+        return self._Z[: len(self.independent)]
 
     @property
     def inverse(self) -> Floats:
         """inv(R), so that inv(S_AA) = inv(R) inv(R)'."""
         self._apply_pending()
-        known, size = len(self._inverse), self.size
+        known, size = len(self._inverse), len(self.independent)
         if known < size:
             self._inverse = extended_inverse(self._inverse, self._W[:size, self.independent[known:]])
         return self._inverse
@@ -192,7 +194,7 @@ class Projection:
             self._apply_pending()
             self._candidates = features
             self._unfreeze()
-        elif freeze and not self.equations.small and 2 * (len(features) + self.size) <= np.count_nonzero(self._is_live):
+        elif freeze and not self._small and 2 * (len(features) + self.size) <= np.count_nonzero(self._is_live):
             self._freeze_all_but(features)
         if freeze:
             self._candidates = features

@@ -137,7 +137,7 @@ def _test(path: SelectionPath, rule: Any, forward: bool) -> str:
         subject = "The k-th feature entered" if forward else "With k features selected, a feature stayed"
         return (
             f"{subject} if its {test} was significant at level {rule.level:g} k / m, with m = {rule.n_choices:,} "
-            f"candidates (Benjamini and Hochberg 1995).{_TAILS if rule.in_tails else ''}"
+            f"candidates (Benjamini and Hochberg 1995).{_TAILS if forward and rule.in_tails else ''}"
         )
     subject = "A feature entered" if forward else "A feature stayed"
     divided = ", divided by the number of candidates (Bonferroni)" if rule.correction == "bonferroni" else ""

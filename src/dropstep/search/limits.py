@@ -33,6 +33,7 @@ class Limits:
     ) -> None:
         self._clock, self._interruptible = clock, interruptible
         self._end = None if max_time is None else clock() + float(max_time)
+        self.are_set = interruptible or max_time is not None
         self._interrupted = self._installed = False
 
     def reason(self) -> StopReason | None:

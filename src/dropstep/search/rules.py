@@ -126,7 +126,7 @@ class Significance:
         return (True, None) if log_p is None else (log_p <= math.log(self.level_of(size)), math.exp(log_p))
 
     def compared(self, scan: Scan, at: int, size: int) -> Compared:
-        test = self.tests(scan).one(at)
+        test = (scan.tests or self.tests(scan)).one(at)
         return Compared("p", 1.0 if test is None else test.p_value, self.level_of(size))
 
     def tests(self, scan: Scan) -> Tests:
@@ -219,27 +219,26 @@ def as_rules(
     the test at 0.05.
     """
     for name, value in (("enter", enter), ("leave", leave), ("drop", "auto" if drop is None else drop)):
-        _check(name, value, criterion)
+        if not _is_auto(value):
+            _check(name, value, criterion)
     if isinstance(enter, Knockoffs) and strategy != "forward":
         raise ValueError(f"{enter!r} judges a whole forward path; use strategy='forward' instead of {strategy!r}")
 
     def rule(value: Any, test: Significance, *, in_tails: bool = False) -> Rule:
+        if _is_auto(value):
+            if criterion.resampled:
+                return StandardErrors()
+            return Threshold(0.0) if criterion.penalised else test.among(n_choices, in_tails=in_tails)
         if isinstance(value, Significance):
             return value.among(n_choices)
-        if isinstance(value, StandardErrors | Permutation | Knockoffs):
-            return value
-        if not isinstance(value, str):
-            return Threshold(float(value))
-        if criterion.resampled:
-            return StandardErrors()
-        return Threshold(0.0) if criterion.penalised else test.among(n_choices, in_tails=in_tails)
+        return value if isinstance(value, StandardErrors | Permutation | Knockoffs) else Threshold(float(value))
 
     if strategy == "exhaustive":
         enter = _price(enter, criterion, max_features)
     entering = rule(enter, BY_SIZE, in_tails=True)
     if isinstance(entering, Permutation) and _is_auto(leave):
         leaving: Rule = Significance(entering.level)
-    elif _is_auto(leave) and not _is_auto(enter) and not isinstance(entering, Knockoffs):
+    elif _is_auto(leave) and not isinstance(entering, Knockoffs):
         leaving = entering
     else:
         leaving = rule(leave, BY_SIZE)
@@ -274,7 +273,7 @@ def _is_auto(value: Any) -> bool:
 def _check(name: str, value: Any, criterion: CriterionInfo) -> None:
     if isinstance(value, Permutation | Knockoffs) and name != "enter":
         raise ValueError(f"{value!r} decides what may enter; {name} must be 'auto', a number, or Significance")
-    if _is_auto(value) or isinstance(value, Significance | StandardErrors | Permutation | Knockoffs):
+    if isinstance(value, Significance | StandardErrors | Permutation | Knockoffs):
         return
     if not isinstance(value, Real) or isinstance(value, bool) or math.isnan(value):
         raise ValueError(f"{name} must be 'auto', a number, or a rule such as Significance(0.05); got {value!r}")

@@ -279,12 +279,12 @@ class Search:
         """
         scan, size = self.additions() if self._test is not None else self.confirmed_additions(), self.size + 1
         among, nearest, refused = scan.eligible, None, list[Refused]()
-        if out := self._left_at_once.get(frozenset(self.selected)):
+        if self._left_at_once and (out := self._left_at_once.get(frozenset(self.selected))):
             among = among & ~np.isin(scan.units, [*out])
         candidates = among
         while (at := self.best(scan, among)) is not None:
             if not self.rules.enter.justifies_one(scan, at, size):
-                nearest = nearest or self._refused_by("add", self.rules.enter, scan, at)
+                nearest = nearest or self._refused_by("add", self.rules.enter, scan, at, size)
                 break
             move = self.confirmed_move(scan, at, size)
             if isinstance(move, Move):
@@ -395,7 +395,8 @@ class Search:
         cycles. A unit that left at once, because another test decides what leaves, is passed over the next time.
         """
         selection = frozenset(self.selected)
-        state = selection, len(self._left_at_once.get(selection, ()))
+        left_at_once = self._left_at_once.get(selection)
+        state = selection, len(left_at_once) if left_at_once else 0
         if state in self._visited:
             self.stop = StopReason.CYCLE
             return False
@@ -458,7 +459,7 @@ class Search:
         if at is None:
             return Decision()
         if not too_many and leave.justifies_one(scan, at, self.size):
-            return Decision(nearest=self._refused_by("remove", leave, scan, at))
+            return Decision(nearest=self._refused_by("remove", leave, scan, at, self.size))
         return Decision(removal_of(scan, at))
 
     def _insignificant(self, leave: Significance) -> Decision:
@@ -481,15 +482,14 @@ class Search:
             if exact.feasible[place]:
                 if not leave.justifies_one(exact, place, size):
                     return Decision(removal_of(exact, place), nearest=nearest)
-                nearest = nearest or self._refused_by("remove", leave, exact, place)
+                nearest = nearest or self._refused_by("remove", leave, exact, place, size)
                 if exact is scan or leave.justifies_one(scan, at, size):
                     break
             among = among.copy()
             among[at] = False
         return Decision(nearest=nearest)
 
-    def _refused_by(self, action: Refusal, rule: Rule, scan: Scan, at: int) -> NearestMove:
-        size = self.size + (action == "add")
+    def _refused_by(self, action: Refusal, rule: Rule, scan: Scan, at: int, size: int) -> NearestMove:
         return nearest_move(action, rule, scan, at, size, self.units.features([int(scan.units[at])]))
 
     def best_move(self) -> tuple[Action, Move] | None:
@@ -535,7 +535,7 @@ class Search:
                     self.release()
                     scan = additions_of(self.model, candidates)
                 gains = feasible_gains(scan)
-        others = candidates[np.argsort(-gains, kind="stable")]
+        others = candidates[(-gains).argsort(kind="stable")]
         n_selected = len(self.selected)
         n_ranked = n_selected + others.size
         ranks = np.full(self.units.n, n_ranked + 1)
@@ -589,7 +589,7 @@ class Search:
         return self._pool_step(phase, "recall", units)
 
     def _pool_step(self, phase: Phase, action: Action, units: Indices) -> Step:
-        features = self.units.features(units)
+        features = self.units.features(units.tolist())
         return self._step(phase, action, features if self.units.members is None else tuple(sorted(features)), 0.0)
 
     def _step(
@@ -605,20 +605,21 @@ class Search:
         The gain that a scan computed has more digits than a difference of scores, unless the two disagree, as they do
         for a nearly exact fit.
         """
-        before, gain, test = self.value, math.nan, None
+        before, gain, test = self.model.score, math.nan, None
         if move is not None:
             gain, test = move.gain, move.test
         if action == "add":
             self.model.add(units)
-            self.selected.extend(units)
+            self.selected += units
         else:
             self.model.remove(units)
             self.selected.remove(units[0])
         self._in_pool[list(units)] = action == "remove"
         self._scan = self._exact = None
-        after = self.value
-        difference = 0.0 if after == before else after - before
-        if not abs(gain - difference) <= TIE * max(abs(before), abs(after)):
+        after = self.model.score
+        difference = 0.0 if after == before else after - before if self.model.greater_is_better else before - after
+        rounding = TIE * max(before, -before, after, -after)
+        if not -rounding <= gain - difference <= rounding:
             gain = difference
         return self._step(phase, action, self.units.features(units), gain, test)
 

@@ -68,13 +68,13 @@ def forward_dropping(search: Search, phase: Phase = "forward") -> Steps:
     while move := search.best_addition():
         droppable = search.droppable(move)
         yield search.add(move, phase)
-        if len(droppable):
+        if droppable.size:
             yield search.drop(droppable, phase)
 
 
 def recall(search: Search) -> Steps:
     """Return the dropped candidates to the pool."""
-    if len(search.dropped):
+    if search.dropped.size:
         yield search.recall("re-forward")
 
 

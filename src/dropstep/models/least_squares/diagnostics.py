@@ -23,9 +23,9 @@ MIN_CP_DF = 10  # residual degrees of freedom of the full model, whose variance 
 
 def notes(model: LeastSquares, names: tuple[str, ...] | None, excluded: set[int]) -> Iterator[str]:
     """Notes on a model after a search."""
-    problem = model.problem
-    model.projection.update(np.arange(problem.n_features))
-    table = Table(np.empty((0, problem.n_features)), names)
+    problem, p = model.problem, model.problem.n_features
+    model.projection.update(np.arange(p))
+    table = Table(np.empty((0, p)), names)
     if separating := [j for j in problem.separating if j not in excluded]:
         yield (
             f"{listed(table, separating)}: a single value within every class, which separates the classes perfectly "
@@ -50,7 +50,7 @@ def notes(model: LeastSquares, names: tuple[str, ...] | None, excluded: set[int]
         )
     yield from cautions(model, table, excluded)
     share = model.matrix.smallest_share if problem.sign < 0 else 1.0
-    if problem.solver == "gram" and share < FEW_DIGITS:
+    if share < FEW_DIGITS and problem.solver == "gram":
         yield (
             f"the residual is {max(share, 0):.1g} of the total sum of squares; a Gram matrix keeps few digits of so "
             "small a difference (pass X and y with solver='columns')"
@@ -60,7 +60,7 @@ def notes(model: LeastSquares, names: tuple[str, ...] | None, excluded: set[int]
 def cautions(model: LeastSquares, table: Table, excluded: set[int]) -> Iterator[str]:
     """Sentences on a model after a search."""
     yield from _dependence(model, table, excluded)
-    problem, size = model.problem, model.projection.size
+    problem = model.problem
     if problem.kind == "discriminant":
         counts, labels, df = problem.origin.counts, problem.origin.labels, problem.df
         if counts.min() < MIN_CLASS and labels is not None:
@@ -69,6 +69,7 @@ def cautions(model: LeastSquares, table: Table, excluded: set[int]) -> Iterator[
                 f"class {str(labels[c])!r} has {counts[c]:g} rows; its mean, and what separates it from the others, "
                 "are uncertain"
             )
+        size = model.projection.size
         if model.criterion_info.name == "trace" and size > NEAR_LIMIT * df:
             yield (
                 f"{size} features are selected with {df:g} rows more than classes; as these numbers approach each "
@@ -87,7 +88,7 @@ def cautions(model: LeastSquares, table: Table, excluded: set[int]) -> Iterator[
 def _dependence(model: LeastSquares, table: Table, excluded: set[int]) -> Iterator[str]:
     """The condition number of the selected features, and candidates that are linear combinations of them."""
     projection, equations = model.projection, model.problem.equations
-    if model.problem.sign > 0 or not projection.size:
+    if model.problem.sign > 0 or not projection.independent:
         return
     if (condition := _condition(model)) > MAX_CONDITION:
         yield (

@@ -18,6 +18,7 @@ from dropstep.models.least_squares.moves import RankUpdate, moves_of
 from dropstep.models.least_squares.problem import ScatterProblem
 from dropstep.models.least_squares.row_tests import PermutedResiduals, RowResiduals
 from dropstep.models.least_squares.solution import Solution, coefficients
+from dropstep.models.tests import NullDistribution
 from dropstep.projection.projection import Projection
 from dropstep.result import Coefficients, PartialTest, StopReason
 
@@ -243,7 +244,7 @@ class LeastSquares:
 
     def add(self, units: Sequence[int]) -> None:
         """Select units."""
-        self._selected.extend(units)
+        self._selected += units
         self._project(units)
         if self.problem.from_rows is not None and len(units) > 1 and self.projection.imprecise:
             self.refine()
@@ -361,7 +362,7 @@ class PartialTests:
         self._adding, self._test = log_tail is not None, matrix.problem.test
         alike = type(size) is float and type(update.rank) is float
         self._alike = (float(size), float(update.rank)) if alike else None  # if they are the same for all units
-        self._known: tuple[int, float] | None = None  # partial Wilks' lambda of the unit that was tested last
+        self._null = None if self._alike is None else self._test.null_distribution(*self._alike)
 
     def _partial(self) -> Floats:
         return self._matrix.partial(self._update, adding=self._adding)
@@ -378,42 +379,44 @@ class PartialTests:
         problem, rank = self._matrix.problem, self._update.rank
         if problem.kind == "linear" and problem.n_targets > 1:
             return False
-        if isinstance(rank, float):
+        if self._alike is not None or isinstance(rank, float):
             return True
         return len(np.unique(rank[self._feasible] if self._adding else rank)) <= 1
 
     def significant(self, level: float) -> Bools:
         """Which units are significant at a level."""
         size, rank = self._size, self._update.rank
-        if self._alike is not None:
-            return self._feasible & (self._partial() <= self._test.critical(level, *self._alike))
+        if self._null is not None:
+            return self._feasible & (self._partial() <= self._test.critical(level, self._null))
         pairs = np.column_stack(np.broadcast_arrays(size, rank))
         different, which = np.unique(pairs, axis=0, return_inverse=True)
-        critical = np.array([self._test.critical(level, k, m) for k, m in different.tolist()])
+        nulls = [self._test.null_distribution(k, m) for k, m in different.tolist()]
+        critical = np.array([self._test.critical(level, null) for null in nulls])
         return np.asarray(self._feasible & (self._partial() <= critical[which.ravel()]))
 
     def is_significant(self, at: int, level: float) -> bool:
         """Whether one of the units is significant at a level."""
-        partial, size, rank = self._of_one(at)
-        return bool(self._feasible[at]) and partial <= self._test.critical(level, size, rank)
+        if not self._feasible[at]:
+            return False
+        partial = self._matrix.partial_of(self._update, at, adding=self._adding)
+        return partial <= self._test.critical(level, self._null or self._null_of(at))
 
     def one(self, at: int) -> PartialTest | None:
         """The partial F test of one of the units; None if it brings no independent feature."""
-        return self._test.f_test(*self._of_one(at))
+        partial = self._matrix.partial_of(self._update, at, adding=self._adding)
+        return self._test.f_test(partial, self._null or self._null_of(at))
 
     def log_tail(self, at: int) -> float | None:
         """Logarithm of the p-value of an addition in the tails; None where the partial F test holds."""
         if self._log_tail is None:
             return None
-        _, size, rank = self._of_one(at)
+        size, rank = self._alike or self._size_and_rank(at)
         return self._log_tail(at, self._matrix.pillai(self._update, at), size, rank)
 
-    def _of_one(self, at: int) -> tuple[float, float, float]:
-        """Partial Wilks' lambda of one of the units, the size without it, and its rank."""
-        if self._known is None or self._known[0] != at:
-            self._known = at, self._matrix.partial_of(self._update, at, adding=self._adding)
-        partial = self._known[1]
-        if self._alike is not None:
-            return partial, *self._alike
+    def _null_of(self, at: int) -> NullDistribution:
+        return self._test.null_distribution(*self._size_and_rank(at))
+
+    def _size_and_rank(self, at: int) -> tuple[float, float]:
+        """The size without one of the units, and its rank, where these differ between units."""
         size, rank = np.broadcast_arrays(self._size, self._update.rank, self._feasible)[:2]
-        return partial, float(size[at]), float(rank[at])
+        return float(size[at]), float(rank[at])

@@ -56,7 +56,7 @@ class TableScale:
     @property
     def n(self) -> float:
         """Number of rows (sum of weights)."""
-        return float(self.counts.sum())
+        return float(np.add.reduce(self.counts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +208,7 @@ def problem_of(
     y, cross = sums.targets, sums.cross
     assert y is not None
     assert cross is not None
-    target_means = (target.values.sum(axis=0) if weights is None else weights @ target.values) / sums.counts[0]
+    target_means = (np.add.reduce(target.values) if weights is None else weights @ target.values) / sums.counts[0]
     origin = TableScale(sums.counts, sums.means, target_means, exponents=sums.exponents)
     return regression(sums.diagonal, columns, cross, y.T @ y, origin, y)
 
@@ -248,7 +248,7 @@ def regression(
         if np.linalg.matrix_rank(base / np.outer(scale, scale), hermitian=True, tol=1e-10) < len(base):
             raise ValueError("the targets in y are linearly dependent: leave out the ones that follow from the others")
     constant = diagonal <= n * (CONSTANT * means) ** 2
-    if np.count_nonzero(constant):
+    if constant.any():
         diagonal, cross = np.where(constant, 0.0, diagonal), np.where(constant[:, None], 0.0, cross)
     equations = NormalEquations(scatter, diagonal, cross, _noise(diagonal, scatter, n * means**2), targets)
     return ScatterProblem("linear", equations, base, n - 1, origin)

@@ -203,7 +203,8 @@ class RowResiduals:
         -------
         float or None
         """
-        if residual is not None and self._are_all(residual) and self._are_close_to_normal(residual):
+        every_row = self.choose is None and self.n_represented is None
+        if residual is not None and every_row and residual.shape[0] <= MAX_ROWS and self._are_close_to_normal(residual):
             return None
         if self._strata is not None:
             if self._few._are_close_to_normal(self._few.given(selected).residual):
@@ -224,10 +225,6 @@ class RowResiduals:
             pair = E @ U[:, 0], Q @ V[0]
         both, weights = self._unweighted(np.column_stack(pair))
         return ScoreSum.of(both[:, 0], both[:, 1], weights).log_p_value(statistic, df, statistic)
-
-    def _are_all(self, residual: Floats) -> bool:
-        """True if residuals are those of all rows of the sample, and none of these is left out here."""
-        return residual.shape[0] <= MAX_ROWS and self.choose is None and self.n_represented is None
 
     def _are_close_to_normal(self, residual: Floats) -> bool:
         """True if the residual of a single target is close to normal: then no candidate is tested in the tails."""

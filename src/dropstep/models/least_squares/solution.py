@@ -54,7 +54,8 @@ class Solution:
     @cached_property
     def variances(self) -> Floats:
         """Diagonal of inv(S_AA)."""
-        return np.asarray(np.add.reduce(np.square(self.root), axis=1))
+        variances: Floats = np.add.reduce(np.square(self.root), axis=1)
+        return variances
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +77,8 @@ class _Selected:
 
     def spread(self, values: Floats, fill: float = 0.0) -> Floats:
         """Values of the independent columns, one row per target, as values of all columns."""
-        full = np.full((len(values), len(self.columns)), fill)
+        full = np.empty((values.shape[0], self.columns.size))
+        full[:] = fill
         full[:, self.at] = values
         return full
 
@@ -110,7 +112,7 @@ def _regression(problem: ScatterProblem, residual: Floats, solution: Solution, s
     coef = selected.spread(_in_units(solution.slopes.T, problem, solution.independent))
     errors = _in_units(sigma[:, None] * np.sqrt(solution.variances), problem, solution.independent)
     std_error = selected.spread(errors, np.nan)
-    unexplained = float(np.mean(rss / problem.base.diagonal()))
+    unexplained = float(np.add.reduce(rss / problem.base.diagonal())) / problem.n_targets
     return Coefficients(
         selected.names,
         tuple(selected.columns.tolist()),
