@@ -266,16 +266,16 @@ def _watched_warnings(findings: list[Finding]) -> Iterator[None]:
 @contextlib.contextmanager
 def _blocks(trial: Mutation) -> Iterator[None]:
     """Tables are read in blocks, and in smaller ones, if the mutation says so."""
-    from dropstep.backends import text
+    from dropstep.backends import delimited
 
-    before = text.BLOCK
-    text.BLOCK = trial.block or before
+    before = delimited.BLOCK
+    delimited.BLOCK = trial.block or before
     if trial.large:
         os.environ["DROPSTEP_LARGE_FILE"] = "1"
     try:
         yield
     finally:
-        text.BLOCK = before
+        delimited.BLOCK = before
         os.environ.pop("DROPSTEP_LARGE_FILE", None)
 
 

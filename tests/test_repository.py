@@ -89,7 +89,7 @@ def test_the_oldest_versions_are_the_declared_ones():
     """What `make test-oldest` installs is the minimum of every package that a user may install."""
     extras = [
         PROJECT["optional-dependencies"][name]
-        for name in ("arrow", "cli", "dask", "frames", "plot", "progress", "spark")
+        for name in ("cli", "dask", "files", "frames", "plot", "progress", "spark")
     ]
     declared = minimums([*PROJECT["dependencies"], *(requirement for extra in extras for requirement in extra)])
     lines = (ROOT / "constraints-oldest.txt").read_text(encoding="utf-8").split()
