@@ -22,7 +22,7 @@ from dropstep.data.threads import one_thread
 
 Kind = Literal["number", "boolean", "factor", "date", "object"]
 SIZE_VARIABLE = "DROPSTEP_LARGE_FILE"  # environment variable: bytes of a table from which on it is read in blocks
-MEMORY_SHARE = 1 / 8  # of the free memory that a table may take: while it is read and searched, there are copies
+MEMORY_SHARE = 1 / 32  # of the free memory that a table may take: text that is read takes up to eight times its size
 MAX_EXACT = 2.0**53  # integers up to which double precision represents all
 WIDE = 256  # columns from which on the products of a block justify several threads
 
