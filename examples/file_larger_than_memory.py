@@ -1,5 +1,6 @@
 """A table that is read in blocks of rows: from Parquet files, and by a query of DuckDB (digits)."""
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from sklearn.datasets import load_digits
 
 from dropstep import select
 
+os.environ["DROPSTEP_LARGE_FILE"] = "0"  # read files of any size in blocks, as those that are too large for memory
 frame = load_digits(as_frame=True).frame
 folder = Path(tempfile.mkdtemp())
 for i in range(0, len(frame), 300):

@@ -200,7 +200,7 @@ def test_a_criterion_that_reads_rows_does_so_with_many_rows():
     assert result.frequencies[0] == 1
 
 
-def test_rows_that_are_not_in_memory_are_refused(tmp_path):
+def test_rows_that_are_not_in_memory_are_refused(tmp_path, read_in_blocks):
     data = load_diabetes(as_frame=True).frame
     data.to_csv(tmp_path / "rows.csv", index=False)
     with pytest.raises(ValueError, match="stability needs all rows in memory; pass X as an array or a frame"):
