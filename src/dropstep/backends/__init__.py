@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -111,8 +111,11 @@ def opened(X: Any, y: Any, rows: PerRow) -> tuple[Any, Any, PerRow]:
     module = _module(X)
     if module is None:
         return X, y, rows
-    opener: Callable[[Any, Any, PerRow], tuple[Source, Any, PerRow]] = _backend(module, X).open_source
-    source, y, rows = opener(X, y, rows)
+    source: Any
+    if module == "files":
+        source = read(X)
+    else:
+        source, y, rows = _backend(module, X).open_source(X, y, rows)
     return (source.rows() if isinstance(source, Source) and fits(source) else source), y, rows
 
 

@@ -17,31 +17,25 @@ from dropstep.backends.cells import Notation
 from dropstep.backends.content import MISSING, Content, Kind, ReadError, files_of
 from dropstep.backends.delimited import TextFormat, TextSource
 from dropstep.data.frame import Frame
-from dropstep.data.sample import PerRow
-from dropstep.data.source import Origin, SequentialSource
+from dropstep.data.source import Origin
 
 MAX_TEXT = 2**16  # bytes of a value of a Parquet file, on average
 MEMORY_PER_BYTE = 4  # bytes of memory for a byte of an Arrow table, at the most
 
 
-def open_source(X: Any, y: Any, rows: PerRow) -> tuple[SequentialSource, Any, PerRow]:
-    """Files as a source; the format is that of the content of the first one."""
-    return read(X), y, rows
-
-
 def read(
     file: Any,
-    separator: str | None = None,
-    decimal: str = ".",
-    thousands: str | None = None,
-    encoding: str | None = None,
-    header: bool = True,
-    skip: int = 0,
-    transpose: bool = False,
-    na: Sequence[str] | None = None,
-    categorical: Collection[str] = (),
+    separator: str | None,
+    decimal: str,
+    thousands: str | None,
+    encoding: str | None,
+    header: bool,
+    skip: int,
+    transpose: bool,
+    na: Sequence[str] | None,
+    categorical: Collection[str],
 ) -> ArrowSource:
-    """Files as a source; see `dropstep.read`."""
+    """Files as a source; see `dropstep.read`, which has the defaults."""
     names = [os.fspath(name) for name in (file if isinstance(file, list | tuple) else [file])]
     if any("://" in name for name in names):
         return DatasetSource(pa.dataset.dataset(names[0] if len(names) == 1 else names))
